@@ -6,9 +6,13 @@ import contextlib
 import errno
 import os
 import stat
+from collections.abc import Callable, Iterable, Iterator
 from io import StringIO
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
+
+T = TypeVar("T")
+U = TypeVar("U")
 
 # A FIFO in place of a file would otherwise block the first open for ever.
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
@@ -42,6 +46,36 @@ def open_regular(path: Path | str) -> BinaryIO:
         raise
 
 
+# What the bytes of one item of many can raise in whoever reads it. A full disk or a lock is no fault of an item.
+_UNREADABLE = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
+
+
+def readable(items: Iterable[T], read: Callable[[T], U], *, aside: Callable[[T, str], object]) -> Iterator[tuple[T, U]]:
+    """Yield each item with what ``read`` makes of it.
+
+    One that cannot be read goes ``aside`` with the reason and stops no other: files, commits and rows of others come
+    with whatever bytes they like.
+    """
+    for item in items:
+        try:
+            found = read(item)
+        except _UNREADABLE as exc:
+            aside(item, str(exc) if isinstance(exc, ValueError) else f"{type(exc).__name__}: {exc}")
+            continue
+        yield item, found
+
+
+def _put_new(part: Path, path: Path) -> None:
+    """Put a file in place unless there is one: of two processes the first wins."""
+    try:
+        os.link(part, path)
+    except FileExistsError:
+        return
+    except OSError:  # a file system without hard links
+        if not path.exists():
+            part.replace(path)
+
+
 def write_atomically(
     path: Path,
     data: bytes,
@@ -67,8 +101,10 @@ def write_atomically(
                 os.fsync(file.fileno())
         if exact:
             part.chmod(mode)
-        if overwrite or not path.exists():
+        if overwrite:
             part.replace(path)
+        else:
+            _put_new(part, path)
     finally:
         with contextlib.suppress(OSError):
             part.unlink()

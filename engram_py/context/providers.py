@@ -186,7 +186,8 @@ class Providers:
         """Return the profiles, and what else is known of the user, of whatever project."""
         rows = [*self.profiles(build), *identity_table.personal(self._store, limit=limit)]
         rows += self.of_kind(build, "preference", limit=limit, anywhere=True)
-        return self.vetted(build, list({row.id: row for row in rows}.values()))[:limit]
+        own = {row.id: row for row in rows if row.author is None}
+        return self.vetted(build, list(own.values()))[:limit]
 
     def profiles(self, build: Build) -> list[Observation]:
         """Return who the user is, then how to work with them in the project."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from engram_py.database.store import Store
 from engram_py.observations.table import COLUMNS, SHARED, VISIBLE, by_ids, newest_of, read
 from engram_py.observations.values import Observation
-from engram_py.privacy.provenance import OWN
+from engram_py.privacy.provenance import GIVEN, own
 from engram_py.recall.index import changed_between
 from engram_py.sessions.table import PROMPT, SUMMARY, per_project
 from engram_py.sessions.values import Prompt, SessionLine
@@ -40,7 +40,7 @@ from observations
 where id in (
     select id from (
         select id, type, pinned, lifecycle from observations
-        where {{where}} and deleted_at is null and {OWN}
+        where {{where}} and deleted_at is null and {GIVEN}
         order by updated_at desc, id desc
         limit :pool
     )
@@ -86,7 +86,7 @@ order by id desc
 limit :limit
 """
 
-_OWN = f"{_LIVE} and origin <> 'import' and type <> 'session_summary' and {OWN}"
+_OWN = f"{_LIVE} and origin <> 'import' and type <> 'session_summary' and {GIVEN}"
 
 # An agent's MCP server does not know the agent's session and opens one of its own (`mcp-…`): what such a server saved
 # in the project since the session began is taken for the session's. Two selects, so that each has its index.
@@ -108,7 +108,7 @@ order by updated_at desc, id desc
 limit :limit
 """
 
-PROMPTS = f"{PROMPT} where session_id = :session_id and {OWN} order by id desc limit :limit"
+PROMPTS = f"{PROMPT} where session_id = :session_id and {own('user_prompts')} order by id desc limit :limit"
 
 
 def of_family(store: Store, family: str, *, projects: Sequence[str] | None, limit: int) -> list[Observation]:

@@ -13,7 +13,7 @@ from engram_py.database.mutation_queue import Journal
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass, field
 from engram_py.observations.values import Observation
-from engram_py.privacy.provenance import NOT_TOLD, is_withheld, retired
+from engram_py.privacy.provenance import NOT_TOLD, WAITS, is_withheld, retired
 from engram_py.projects.values import Place
 from engram_py.recall.dates import Days
 from engram_py.recall.values import Hit
@@ -44,7 +44,7 @@ class Findings:
 class VisibilityFilter:
     """Leaves out what must not be shown, and remarks on the rest.
 
-    Gone are rows that are not current: deleted, historical, archived or expired. An unchecked row
+    Gone are rows that are not current (deleted, historical, archived or expired) or wait for review. An unchecked row
     (``privacy/provenance.py``) never stands among the user's own: it is put apart in ``Findings.unchecked``. What
     was imported or derived, or is unchecked, and reads like an order is withheld. A row of a branch that is not in the
     history of HEAD sinks behind the others and is labelled; ``unasked`` it is left out, like what is retired
@@ -71,7 +71,7 @@ class VisibilityFilter:
         ``hits`` are the rows as a search gave them: it has looked at their relations, branches and files already.
         """
         now = self._journal.now()
-        current = [row for row in rows if _is_current(row, now)]
+        current = [row for row in rows if _is_current(row, now) and row.unchecked != WAITS]
         harmful = {row.id for row in current if is_withheld(row)}
         findings.withheld |= harmful
         harmful |= retired(self._store) if unasked and current else set()

@@ -9,7 +9,7 @@ from engram_py.database.mutation_queue import get_meta
 from engram_py.database.store import Row, Store
 from engram_py.dataclass import dataclass
 from engram_py.observations.values import Observation
-from engram_py.privacy.provenance import OWN
+from engram_py.privacy.provenance import OWN, own
 
 # Of a long conversation the beginning and the end are read.
 FIRST_TURNS, LAST_TURNS = 100, 400
@@ -40,7 +40,7 @@ where session_id = :session_id and distilled_at is null order by id
 # What hooks kept of the person's words since, and no turn has.
 NEW_PROMPT_CHARS = f"""
 select coalesce(sum(length(content)), 0) from user_prompts
-where session_id = :session_id and {OWN} and created_at > coalesce(
+where session_id = :session_id and {own("user_prompts")} and created_at > coalesce(
     (select max(coalesce(said_at, read_at)) from turns where session_id = :session_id and distilled_at is not null), ''
   ) and substr(content, 1, 500) not in (
     select substr(content, 1, 500) from turns where session_id = :session_id and role = 'user'
@@ -69,7 +69,7 @@ select min(at) as first, max(at) as last from (
 """
 PROMPTS = f"""
 select substr(content, 1, :chars) as content, created_at from user_prompts
-where session_id = :session_id and {OWN} order by id limit :limit
+where session_id = :session_id and {own("user_prompts")} order by id limit :limit
 """
 NEXT_START = "select min(started_at) from sessions where project = :project and started_at > :moment"
 SUMMARY = f"""
@@ -173,7 +173,7 @@ order by id limit :limit
 """
 NEW_PROMPTS = f"""
 select id, project, session_id, 'user' as origin, content, created_at as at from user_prompts
-where id > :after and {OWN} order by id limit :limit
+where id > :after and {own("user_prompts")} order by id limit :limit
 """
 
 SAME_TEXT = """

@@ -10,13 +10,13 @@ from engram_py.database.mutation_queue import count_types, get_meta, set_meta
 from engram_py.database.store import Row, Store
 from engram_py.observations.table import COLUMNS
 from engram_py.observations.values import Observation
-from engram_py.privacy.provenance import OWN, own
+from engram_py.privacy.provenance import GIVEN, given
 
 MOST_ENTITIES = 5_000
 MOST_EDGES = 1_000
 
 # As the partial index has it; what is unchecked names nothing.
-_OWN = f"topic_key >= 'entity/' and topic_key < 'entity0' and deleted_at is null and {OWN}"
+_OWN = f"topic_key >= 'entity/' and topic_key < 'entity0' and deleted_at is null and {GIVEN}"
 
 HAS_ENTITIES = f"select exists (select 1 from observations indexed by observations_entity where {_OWN})"
 # One step into each of two small indexes: what a search of a memory without entities pays.
@@ -47,7 +47,7 @@ order by topic_key, updated_at, id
 FACTS = f"""
 select about, count(*), sum(lifecycle = 'active'), max(updated_at), max(entity_kind)
 from observations indexed by observations_about
-where about is not null and deleted_at is null and type = 'fact' and {OWN} and project = :project and scope = :scope
+where about is not null and deleted_at is null and type = 'fact' and {GIVEN} and project = :project and scope = :scope
 group by about order by about
 """
 
@@ -59,7 +59,7 @@ join observations as fact on fact.sync_id = memory_relations.evidence
 where {{ends}}
   and source_id like 'entity:%' and target_id like 'entity:%' and memory_relations.project = :project
   and judgment_status = 'judged' and superseded_at is null
-  and fact.deleted_at is null and fact.lifecycle = 'active' and fact.scope = :scope and {own("fact")}
+  and fact.deleted_at is null and fact.lifecycle = 'active' and fact.scope = :scope and {given("fact")}
 order by memory_relations.id limit {MOST_EDGES}
 """
 _TOUCHED = """memory_relations.id in (
@@ -74,7 +74,7 @@ MENTIONED = f"""
 select observations.id, type, title, created_at from entity_mentions
 join observations on observations.id = observation_id
 where entity_mentions.project = :project and slug in (select value from json_each(:slugs)) and deleted_at is null
-  and lifecycle = 'active' and {own("observations")}
+  and lifecycle = 'active' and {given("observations")}
 order by created_at desc, observations.id desc limit :limit
 """
 

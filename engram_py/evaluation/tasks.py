@@ -22,7 +22,7 @@ from engram_py.guards.diff import Changes, FileChange, found_in
 from engram_py.guards.diff import history as changes_of_history
 from engram_py.guards.values import Guard, from_json, to_json
 from engram_py.lazy import regex
-from engram_py.privacy.provenance import OWN
+from engram_py.privacy.provenance import GIVEN
 from engram_py.reasons import Told
 
 Arm = Literal["none", "placebo", "files", "engram"]
@@ -47,9 +47,9 @@ _SHA = regex(r"\b[0-9a-f]{7,40}\b")
 _PYTHON = "python" if shutil.which("python") else "python3"
 CHECKS = {".py": f"{_PYTHON} -m pytest -q {{tests}}", ".go": "go test {folders}", ".rs": "cargo test"}
 
-MEMORIES = """
+MEMORIES = f"""
 select id, title, content, type, git_commit from observations
-where type in ('bugfix', 'fix') and project = :project and deleted_at is null and lifecycle = 'active'
+where type in ('bugfix', 'fix') and project = :project and deleted_at is null and lifecycle = 'active' and {GIVEN}
 order by updated_at desc, id desc limit 500
 """
 
@@ -62,7 +62,7 @@ class Row(Protocol):
 
 GUARDED = f"""
 select id, title, content, type, guards from observations
-where guards is not null and project = :project and deleted_at is null and lifecycle = 'active' and {OWN}
+where guards is not null and project = :project and deleted_at is null and lifecycle = 'active' and {GIVEN}
 order by id
 """
 

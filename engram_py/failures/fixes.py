@@ -27,7 +27,7 @@ from engram_py.observations import table as observation_table
 from engram_py.observations.table import COLUMNS, VISIBLE, read
 from engram_py.observations.topics import FAILURE
 from engram_py.observations.values import Draft, Observation
-from engram_py.privacy.provenance import NOT_TOLD, OWN, RETIRED, is_withheld
+from engram_py.privacy.provenance import GIVEN, NOT_TOLD, RETIRED, is_withheld
 from engram_py.projects.projects import Core
 from engram_py.projects.values import Place
 from engram_py.times import to_text
@@ -61,7 +61,7 @@ where id in (
 )
 and deleted_at is null and lifecycle = 'active' and (expires_at is null or expires_at > :now)
 and type not in (select value from json_each(:without)) and (origin in ('user', 'agent') or topic_key like '{FAILURE}%')
-and {VISIBLE} and {OWN} and id not in ({RETIRED})
+and {VISIBLE} and {GIVEN} and id not in ({RETIRED})
 order by updated_at desc, id desc limit {_POOL}
 """
 _FIXES = f"""

@@ -12,7 +12,7 @@ from engram_py.dataclass import dataclass
 from engram_py.errors import ConflictError, NotFoundError
 from engram_py.observations.table import COLUMNS
 from engram_py.observations.values import Observation, Scope
-from engram_py.privacy.provenance import OWN
+from engram_py.privacy.provenance import OWN, own
 from engram_py.reasons import Told, operation, sentence
 
 # Every context shows every statement whole.
@@ -66,10 +66,12 @@ class SeveralStatementsError(ConflictError):
         )
 
 
-_LIVE = f"deleted_at is null and lifecycle = 'active' and {OWN}"  # nobody else speaks of the person
+# Nobody else speaks of the person, and what waits for review does not either.
+_LIVE = f"deleted_at is null and lifecycle = 'active' and {OWN}"
+_KNOWN = f"deleted_at is null and lifecycle = 'active' and {own('observations')}"
 
 # Theirs wherever it was saved. `scope <> 'project'` names the index of what projects share.
-_PERSONAL = f"scope <> 'project' and scope = 'personal' and {_LIVE}"
+_PERSONAL = f"scope <> 'project' and scope = 'personal' and {_KNOWN}"
 
 OVERRIDES = f"""
 select {COLUMNS}

@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import json
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from io import BytesIO
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, TextIO
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TextIO
 
 from engram_py.anchors import table as anchor_table
 from engram_py.database.mutation_queue import TABLES
@@ -26,12 +26,16 @@ from engram_py.observations.table import (
     SPECIAL,
     TIMES,
 )
-from engram_py.privacy.provenance import author_of, unchecked
+from engram_py.privacy.provenance import IMPORT, author
+from engram_py.privacy.signatures import Keyring
 from engram_py.projects import table as project_table
 from engram_py.projects.projects import Core
 from engram_py.projects.values import UnknownProjectError, similar_projects
 from engram_py.sessions.table import MADE_UP
 from engram_py.times import to_engram
+
+if TYPE_CHECKING:
+    from engram_py.interchange.values import ExportIn
 
 ExportVersion = Literal["0.1.0", "0.2.0"]
 
@@ -53,6 +57,10 @@ where {_IN_PROJECT.replace("project in", "memory_relations.project in")} and mem
 order by memory_relations.id
 """
 
+_ADOPT = """
+update {table} set arrival = null
+where {key} in (select value from json_each(:keys)) and arrival in (select id from arrivals where source = :source)
+"""
 _ARRIVING = {entity: TABLES[entity] for entity in ("observation", "session", "prompt", "relation")}
 
 
@@ -61,6 +69,7 @@ class Transfer:
 
     def __init__(self, core: Core) -> None:
         self._store, self._journal, self._projects = core.store, core.journal, core.projects
+        self._keys = Keyring(core.store.path.parent)
 
     def export(
         self,
@@ -85,6 +94,10 @@ class Transfer:
             step = "give a file (`engram export memory.json`), or add --plain for readable text"
             raise InvalidArgumentError("file", said=said, step=step)
         document = self.document(project=project, version=version)
+        if "engram_py" in document:
+            from engram_py.interchange.values import SIGNATURE, signed_export
+
+            document["engram_py"][SIGNATURE] = self._keys.person.sign(signed_export(document))
         written = _write_whole(target, document, key) if isinstance(target, Path) else _write(target, document)
         return Exported(
             path=str(target) if isinstance(target, Path) else "-",
@@ -101,8 +114,8 @@ class Transfer:
     ) -> Imported:
         """Import a file or an open stream; ``progress(done, total)`` is called now and then.
 
-        Importing twice changes nothing the second time. ``trusted``: the user says that its memories are theirs; else
-        they are kept as unchecked.
+        Importing twice changes nothing the second time. Its memories are the user's own where the user's key signed it
+        or the user says so (``trusted``); else they are kept as unchecked.
 
         Raises InvalidExportError: not JSON, another version, wrong types. Nothing is imported then.
         """
@@ -112,14 +125,31 @@ class Transfer:
         from engram_py.interchange.values import name_of, read_export
 
         document = read_export(self._unsealed(source))
+        trusted = trusted or (bool(document.signed_by) and document.signed_by in self._keys.own)
         started = time.monotonic()
         with self._store.transaction():
             name = source.name if isinstance(source, Path) else ""
             ledger = run_import(self._store, self._journal, document, progress, name=name, trusted=trusted)
+            if trusted:
+                self._adopt(document)
         compacted(self._store, seconds=IMPORT_SHARE * (time.monotonic() - started))
         version, notes = document.version or "0.1.0", ledger.warnings
         counts: dict[str, Any] = ledger.counts
         return Imported(name_of(source), version, **counts, redacted=ledger.redacted, warnings=notes, trusted=trusted)
+
+    def _adopt(self, document: ExportIn) -> None:
+        """Make rows of an export the user's own that an earlier import left unchecked. Call inside a transaction."""
+        rows: dict[str, Sequence[object]] = {
+            "session": document.sessions,
+            "observation": document.observations,
+            "prompt": document.prompts,
+            "relation": document.relations,
+        }
+        for entity, read in rows.items():
+            table, key = TABLES[entity]
+            unchecked = document.engram_py.unchecked.get(entity, {})
+            keys = [found for row in read if (found := getattr(row, key)) and found not in unchecked]
+            self._store.execute(_ADOPT.format(table=table, key=key), keys=keys, source=IMPORT)
 
     def _unsealed(self, source: Path | BinaryIO) -> Path | BinaryIO:
         """Return an export that can be read. Raises StoreKeyError: it is sealed with another key than this memory's."""
@@ -213,21 +243,20 @@ class Transfer:
         }
 
     def _unchecked(self, reads: tuple[str, ...] | None) -> dict[str, dict[str, str]]:
-        """Return the authors of the rows that nobody here trusted, by kind and key."""
+        """Return the authors of the rows that are not the user's own, by kind and key."""
         authors: dict[str, dict[str, str]] = {}
         for entity, (name, key) in _ARRIVING.items():
             sql = f"""
-            select {key} as key, {unchecked(name)} as via from {name}
-            where arrival is not null and via is not null and {_IN_PROJECT}
+            select {key}, {author(name)} from {name} where arrival is not null and {_IN_PROJECT}
             """
-            authors[entity] = {row["key"]: author_of(row["via"]) for row in self._store.rows(sql, projects=reads)}
+            authors[entity] = dict(self._store.tuples(sql, projects=reads))
         versions = f"""
-        select observations.sync_id, {unchecked("v")} as via from observation_versions as v
+        select observations.sync_id, {author("v")} from observation_versions as v
         join observations on observations.id = v.observation_id
-        where v.arrival is not null and via is not null
+        where v.arrival is not null
           and {_IN_PROJECT.replace("project in", "observations.project in")}
         """
-        authors["version"] = {row[0]: author_of(row[1]) for row in self._store.tuples(versions, projects=reads)}
+        authors["version"] = dict(self._store.tuples(versions, projects=reads))
         return authors
 
 

@@ -6,8 +6,10 @@ The models are lenient about missing fields and strict about types. What Engram 
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections import Counter
+from collections.abc import Mapping
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, Literal
@@ -18,10 +20,12 @@ from engram_py.files import open_regular, reason
 from engram_py.interchange.results import InvalidExportError
 from engram_py.lazy import regex
 from engram_py.observations.table import OWN_COLUMNS, OWN_SOMETIMES
+from engram_py.privacy.signatures import row_signer
 
 READABLE = ("0.1.0", "0.2.0")
 _STREAM = "-"
 _OWN = "engram_py"
+SIGNATURE = "signature"
 _SHOWN_CHARS = 80
 _MOST_NAMED = 20
 _SURROGATE = regex(r"\\u[dD][89a-fA-F]")
@@ -194,10 +198,16 @@ class ExportIn(_Lenient):
     engram_py: OwnBlock = Field(default_factory=OwnBlock)
     # Rows that could not be read, by kind and reason.
     _left_out: Counter[tuple[str, str]] = PrivateAttr(default_factory=Counter)
+    _signed_by: str = PrivateAttr(default="")
 
     @property
     def left_out(self) -> Counter[tuple[str, str]]:
         return self._left_out
+
+    @property
+    def signed_by(self) -> str:
+        """The key of the person who wrote the export, empty where none signed it."""
+        return self._signed_by
 
     @field_validator("sessions", "observations", "prompts", "relations", "prompt_tombstones", mode="before")
     @classmethod
@@ -219,6 +229,7 @@ def read_export(source: Path | BinaryIO) -> ExportIn:
     if version and version not in READABLE:
         shown = repr(version)[:_SHOWN_CHARS]
         raise InvalidExportError(name, f"version {shown} is not one of {', '.join(READABLE)}")
+    signed_by = _signer(values)
     left_out: Counter[tuple[str, str]] = Counter()
     while True:
         try:
@@ -228,7 +239,21 @@ def read_export(source: Path | BinaryIO) -> ExportIn:
                 raise InvalidExportError(name, first_problem(exc)) from exc
         else:
             document.left_out.update(left_out)
+            document._signed_by = signed_by
             return document
+
+
+def _signer(values: dict[str, Any]) -> str:
+    block = values.get(_OWN)
+    signature = block.get(SIGNATURE) if isinstance(block, dict) else None
+    return row_signer(signed_export(values), signature) if signature else ""
+
+
+def signed_export(document: Mapping[str, Any]) -> dict[str, str]:
+    """Return what the signature of an export covers: every value of it but the signature."""
+    own = {name: value for name, value in document[_OWN].items() if name != SIGNATURE}
+    text = json.dumps({**document, _OWN: own}, sort_keys=True, separators=(",", ":"))
+    return {"entity": "export", "digest": hashlib.sha256(text.encode()).hexdigest()}
 
 
 def _without_rows(values: dict[str, Any], error: ValidationError, left_out: Counter[tuple[str, str]]) -> bool:

@@ -24,6 +24,7 @@ from engram_py.interfaces.wording.reasons import Door
 from engram_py.ledger.citations import Given, GivenCounts, counts, given_to_session
 from engram_py.ledger.costs import Cost
 from engram_py.observations.values import Observation
+from engram_py.privacy.provenance import WAITS
 from engram_py.recall.values import Related, Results
 from engram_py.relations.values import Relation
 from engram_py.sessions import table as session_table
@@ -255,7 +256,7 @@ def review(app: Engram, project: str | None) -> Review:
         pairs=app.relations.pending(**place),
         orders=[Waiting(row, _source(row)) for row in orders],
         unchecked=[Waiting(row, _source(row)) for row in unchecked],
-        derived=[Waiting(row, "") for row in derived if not row.unchecked],
+        derived=[Waiting(row, "") for row in derived if row.unchecked in (None, WAITS)],
         due=_waiting(app, overdue),
         stale=_waiting(app, stale),
         offered=_waiting(app, {one.id: rule_and_use(one.rule) for one in app.guards.offered(**place)}),
@@ -276,4 +277,4 @@ def _waiting(app: Engram, why: Mapping[int, str]) -> list[Waiting]:
 
 
 def _source(row: Observation) -> str:
-    return ", ".join(whence(row.unchecked)) or {"import": "imported"}.get(row.origin, row.origin)
+    return ", ".join(whence(row.unchecked, row.author)) or {"import": "imported"}.get(row.origin, row.origin)

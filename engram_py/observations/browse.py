@@ -14,7 +14,7 @@ from engram_py.observations.arguments import MAX_ID, clamp, clean_scope
 from engram_py.observations.listing import ObservationLine
 from engram_py.observations.table import COLUMNS
 from engram_py.observations.values import Observation
-from engram_py.privacy.provenance import is_withheld, own, unchecked
+from engram_py.privacy.provenance import author, given, is_withheld, unchecked, waits
 from engram_py.projects import table as project_table
 from engram_py.projects.projects import Core
 from engram_py.projects.values import normalize_project
@@ -34,19 +34,16 @@ order by id limit :limit
 
 _LINE = f"""
 select id, title, type, project, scope, topic_key, pinned, updated_at, deleted_at,
-    {unchecked("observations")} as unchecked
+    {unchecked("observations")} as unchecked, {author("observations")} as author
 from observations
 """
 LINES = f"{_LINE} where id in (select value from json_each(:ids))"
 LIVE_LINES = f"{_LINE} where {{column}} = :value and deleted_at is null order by updated_at desc, id desc"
 
 
-# What upkeep rewrites itself, and summaries of sessions, nobody need confirm.
 UNCONFIRMED = f"""
 select {COLUMNS} from observations indexed by observations_derived
-where origin = 'derived' and deleted_at is null and lifecycle = 'active' and type <> 'session_summary'
-  and (topic_key is null or topic_key not like 'entity/%' and topic_key not like 'failure/%'
-      and topic_key <> 'identity/profile')
+where origin = 'derived' and deleted_at is null and lifecycle = 'active' and {waits()}
   and (:projects is null or project in (select value from json_each(:projects)))
 order by id desc limit :limit
 """
@@ -62,7 +59,7 @@ order by id desc
 
 
 _COMPLETES = f"""
-where deleted_at is null and {own("observations")}
+where deleted_at is null and {given("observations")}
   and (:projects is null or project in (select value from json_each(:projects)))
 """
 # What completes a part of a value: values that begin with it first, the latest first; of ids only those.

@@ -291,7 +291,7 @@ class Editing:
             table.keep_change(self._journal, old, values, clock=clock)
         if values.keys() & topics.CLAIMING:
             topics.follow(self._store, self._journal, old, values, clock)
-        if values.keys() & {"deleted_at", "scope", "lifecycle", "project"}:
+        if values.keys() & {"deleted_at", "scope", "lifecycle", "project", "origin", "arrival"}:
             relations.settle(self._store, [old.sync_id])
         project = values.get("project", old.project)
         self._journal.changed("observation", old.sync_id, project=project, clock=clock)

@@ -111,6 +111,7 @@ class ObservationLine:
     updated_at: str
     deleted_at: str | None
     unchecked: str | None = None
+    author: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,15 +8,17 @@ from typing import Any, Literal
 from engram_py.database.mutation_queue import Journal
 from engram_py.database.store import Row, Store
 from engram_py.observations.values import OBSERVATION_COLUMNS, Neighbour, Observation
-from engram_py.privacy.provenance import OWN, RETIRED, unchecked
+from engram_py.privacy.provenance import GIVEN, OWN, RETIRED, author, unchecked
 from engram_py.relations.values import Version
 from engram_py.text.normalize import content_hash
 from engram_py.times import parse_time
 
 # What nobody uses weighs less, by what upkeep reckoned on this machine.
 COLUMNS = (
-    ", ".join(OBSERVATION_COLUMNS[:-1]).replace(" salience,", " salience * faded as salience,")
-    + f", {unchecked('observations')} as unchecked"
+    ", ".join(OBSERVATION_COLUMNS[:-2])
+    .replace(" salience,", " salience * faded as salience,")
+    .replace(" pinned,", " pinned and observations.arrival is null as pinned,")
+    + f", {unchecked('observations')} as unchecked, {author('observations')} as author"
 )
 
 # What a project sees: its own rows, and what the user keeps as personal or global wherever it was saved. None sees all
@@ -42,14 +44,14 @@ order by +updated_at desc, +id desc limit 1
 FACTS_ABOUT = f"""
 select {COLUMNS} from observations indexed by observations_about
 where about in (select value from json_each(:about)) and project = :project and scope = :scope
-  and type = 'fact' and deleted_at is null and (:past or lifecycle = 'active') and {OWN}
+  and type = 'fact' and deleted_at is null and (:past or lifecycle = 'active') and {GIVEN}
 order by updated_at desc, id desc limit :limit
 """
 
 NOTES = f"""
 select {COLUMNS} from observations
 where project = :project and type = 'note' and created_at >= :since and created_at < :until
-  and deleted_at is null and lifecycle = 'active' and {OWN}
+  and deleted_at is null and lifecycle = 'active' and {GIVEN}
 order by created_at desc, id desc limit :limit
 """
 
@@ -84,7 +86,7 @@ select {COLUMNS} from observations
 where deleted_at is null and lifecycle = 'active' and pinned = {{pinned}}
   and type not in (select value from json_each(:without))
   and (:scope is null or scope = :scope)
-  and (:own = 0 or {OWN})
+  and (:given = 0 or {GIVEN})
   and ({{pinned}} or topic_key is null or topic_key not like 'failure/%')
   and {{where}}
 order by updated_at desc, id desc limit :limit
@@ -135,7 +137,9 @@ where id in (
             order by updated_at desc limit :limit
         )
     )) as newest
-    where trusted_at is null
+    where not exists (
+        select 1 from trusted where arrival = arrivals.id and project = :project and trusted_at is not null
+    )
 )
 and deleted_at is null and lifecycle = 'active' and type not in (select value from json_each(:without))
 order by updated_at desc, id desc limit :limit
@@ -259,11 +263,14 @@ def recent(
     pinned: bool = False,
     scope: str | None = None,
     without: Sequence[str] = (),
-    own: bool = False,
+    given: bool = False,
 ) -> list[Observation]:
-    """Return the newest active observations the projects see, latest change first; ``own``: none that is unchecked."""
+    """Return the newest active observations the projects see, latest change first; ``given``: none that is unchecked.
+
+    ``pinned`` ones are those that somebody pinned, whose pin holds where they are the user's own.
+    """
     statements = tuple(one[pinned] for one in (RECENT_ANYWHERE, RECENT_SHARED, RECENT_IN_PROJECT))
-    return newest_of(store, projects, statements, limit=limit, scope=scope, without=list(without), own=own)
+    return newest_of(store, projects, statements, limit=limit, scope=scope, without=list(without), given=given)
 
 
 def newest(store: Store, *, projects: Sequence[str] | None, limit: int, scope: str | None = None) -> list[Observation]:
@@ -377,8 +384,9 @@ def copy_versions(store: Store, *, of: int, to: int) -> None:
     )
 
 
+_OF_VERSION = "(select project from observations where id = observation_versions.observation_id)"
 VERSIONS = f"""
-select version, title, content, created_at, {unchecked("observation_versions")} as unchecked
+select version, title, content, created_at, {unchecked("observation_versions", _OF_VERSION)} as unchecked
 from observation_versions
 where observation_id = :id and (:cursor is null or version < :cursor)
 order by version desc limit :limit

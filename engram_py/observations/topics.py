@@ -288,8 +288,18 @@ order by at, title, content
 
 
 def topic_holder(observations: Iterable[Any]) -> Any:
-    """Return the row that holds the topic among those that claim it: the text written last, of checked ones if any."""
-    return max(observations, key=lambda row: (not row["unchecked"], row["updated_at"], row["clock"], row["sync_id"]))
+    """Return the row that holds the topic among those that claim it: the text written last, of those that somebody
+    here stands for if any. What is not of one project alone is the user's to say."""
+    return max(
+        observations,
+        key=lambda row: (
+            not row["unchecked"],
+            row["arrival"] is None or row["scope"] == "project",
+            row["updated_at"],
+            row["clock"],
+            row["sync_id"],
+        ),
+    )
 
 
 def topic_of(row: Any) -> Topic:

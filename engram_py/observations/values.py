@@ -79,7 +79,8 @@ class Draft:
 class Observation:
     """One durable thing worth keeping, as the store holds it. Times are UTC text.
 
-    ``unchecked`` is None of what is the user's own or trusted, else the source and its author's name, on two lines."""
+    ``unchecked`` is None of what may be given, else the source and its author's name, on two lines; ``author`` is None
+    of the user's own, else the name of who wrote it. ``pinned`` is the user's own pin."""
 
     id: int
     sync_id: str
@@ -114,6 +115,7 @@ class Observation:
     source: str | None = None
     source_ref: str | None = None
     unchecked: str | None = None
+    author: str | None = None
 
     @classmethod
     def from_row(cls, row: Row) -> Observation:

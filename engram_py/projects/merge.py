@@ -159,6 +159,9 @@ class Merging:
         self._store.execute(
             "update or ignore collections set project = :into where project = :source", into=target, source=source
         )
+        self._store.execute(
+            "update or ignore trusted set project = :into where project = :source", into=target, source=source
+        )
         for alias in table.aliases_of(self._store, source):
             self._set_alias(alias, target)
         self._remove(source)

@@ -253,6 +253,7 @@ def _hit(one: Ranked, score: float, passage: Preview, state: str) -> Hit:
         like=one.like,
         goal=goal_of(row),
         unchecked=row.unchecked,
+        author=row.author,
     )
 
 

@@ -14,7 +14,7 @@ from engram_py.dataclass import dataclass
 from engram_py.observations.table import COLUMNS, SHARED, VISIBLE, read
 from engram_py.observations.values import Observation
 from engram_py.observations.visible import live_ids
-from engram_py.privacy.provenance import OWN
+from engram_py.privacy.provenance import GIVEN
 
 # The weight of a mention in each column of the index, in their order; in a title it depends on the length of the title
 # (``score.bm25``).
@@ -273,7 +273,7 @@ CANDIDATES = f"""
 select id, sync_id, title, type, topic_key
 from observations
 where id in (select value from json_each(:ids)) and project = :project and scope = :scope and id <> :id
-  and lifecycle = 'active' and {OWN}
+  and lifecycle = 'active' and {GIVEN}
 order by id desc
 """
 

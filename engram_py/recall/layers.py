@@ -22,7 +22,7 @@ from engram_py.errors import EmptyQueryError, InvalidArgumentError
 from engram_py.observations import table
 from engram_py.observations.arguments import clamp, end_of
 from engram_py.observations.usage import Usage
-from engram_py.privacy.provenance import OWN
+from engram_py.privacy.provenance import own
 from engram_py.projects.projects import Core
 from engram_py.reasons import Told, reason
 from engram_py.recall import index
@@ -58,8 +58,9 @@ class TextTable:
 TURNS = TextTable(
     "turns", "turns", "turns_fts", "role, agent", "coalesce(said_at, read_at)", "role = 'user' and agent = ''"
 )
+_OWN = own("user_prompts")
 PROMPTS = TextTable(
-    "prompts", "user_prompts", "prompts_fts", f"'user', iif({OWN}, '', 'not checked')", "created_at", OWN
+    "prompts", "user_prompts", "prompts_fts", f"'user', iif({_OWN}, '', 'not checked')", "created_at", _OWN
 )
 
 _SEEN = """

@@ -138,7 +138,8 @@ class Hit:
     ``score`` is 0..1 within one answer; ``coverage`` the share of the query it holds. ``snippet`` is the passage that
     answers, empty where the evidence is weak; ``truncated`` says that there is more text. ``branch`` is set when it was
     made where HEAD does not lead; ``like`` is a better hit that says the same. ``goal`` is that of a session.
-    ``instead_of`` has the words of the query, and was replaced by this. ``unchecked`` as in ``Observation``.
+    ``instead_of`` has the words of the query, and was replaced by this. ``unchecked`` and ``author`` are those of
+    ``Observation``.
     """
 
     id: int
@@ -165,6 +166,7 @@ class Hit:
     goal: str = ""
     instead_of: RelationNote | None = None
     unchecked: str | None = None
+    author: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from engram_py.database.store import Row, Store
 from engram_py.observations.values import RelationNote
-from engram_py.privacy.provenance import own
+from engram_py.privacy.provenance import given, trusted, waits
 from engram_py.relations.values import Relation, Replacement
 
 # The columns of the table; the last four of a relation are those of its ends.
@@ -22,11 +22,15 @@ from memory_relations {_ENDS}
 """
 _IN_PROJECTS = "(:projects is null or memory_relations.project in (select value from json_each(:projects)))"
 
+# A verdict speaks in the project of the observation that it is about.
+_GIVEN = f"""(memory_relations.arrival is null
+    or {trusted("memory_relations", "coalesce(target.project, memory_relations.project)")})"""
+
 # A relation judged to be no conflict is not listed as one, as in Engram.
 _LISTED = f"""
 where {_IN_PROJECTS}
   and (:status is null or memory_relations.judgment_status = :status)
-  and memory_relations.created_at >= :since and {own("memory_relations")}
+  and memory_relations.created_at >= :since and {_GIVEN}
   and memory_relations.relation <> 'not_conflict'
   and memory_relations.source_id not like 'entity:%' and memory_relations.target_id not like 'entity:%'
 """
@@ -53,7 +57,7 @@ where memory_relations.id in (
   )
   and (+memory_relations.judgment_status = 'judged'
        or +memory_relations.judgment_status = 'pending' and memory_relations.evidence is not null)
-  and {own("memory_relations")}
+  and {_GIVEN}
   and memory_relations.superseded_at is null
 order by memory_relations.id
 """
@@ -81,8 +85,10 @@ verdicts as materialized (
     where source_id in (select sync_id from linked) and {_SAYS}
       and (new.scope = 'global'
           or (new.scope = old.scope and (new.scope = 'personal' or new.project = old.project)))
-      -- Who nobody trusted replaces nothing of the user's own.
-      and ({own("memory_relations")} or not {own("old")})
+      -- Others replace what is the project's where they are trusted; what nobody stands for replaces its like alone.
+      and (memory_relations.arrival is null or not {given("old")}
+          or (old.scope = 'project' and {trusted("memory_relations", "old.project")}))
+      and (not {waits("new")} or {waits("old")})
 ),
 -- Whom the older end of a verdict replaces by later verdicts. Where that is the newer end, the verdict closes a circle
 -- and does not count: what was said last does.

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from engram_py.database.store import Row, Store
 from engram_py.dataclass import asdict, dataclass
-from engram_py.privacy.provenance import IMPORT, OWN, unchecked
+from engram_py.privacy.provenance import IMPORT, own, unchecked
 from engram_py.sessions.values import SESSION_COLUMNS, KeptTurn, Prompt, Session, SessionLine, Turn
 
 COLUMNS = ", ".join(SESSION_COLUMNS)
@@ -34,13 +34,13 @@ with candidates (id) as (
     )
     union
     select id from (
-        select id from sessions where {{sessions}} and :told and summary <> '' and {OWN}
+        select id from sessions where {{sessions}} and :told and summary <> '' and {own("sessions")}
         order by started_at desc limit :pool
     )
     union
     select session_id from (
         select session_id from observations
-        where {{observations}} and :told and type = 'session_summary' and deleted_at is null and {OWN}
+        where {{observations}} and :told and type = 'session_summary' and deleted_at is null and {own("observations")}
         order by updated_at desc limit :pool
     )
     union
@@ -61,7 +61,7 @@ select
     {unchecked("sessions")} as unchecked,
     (select max(id) from observations where session_id = sessions.id and deleted_at is null) as newest
 from sessions where id in (select id from candidates) and +{{sessions}}
-  and (not :told or {OWN})
+  and (not :told or {own("sessions")})
   and (directory is not :without or {SUMMARY} is not null)
   and (not :told or {SUMMARY} is not null
        or exists (select 1 from observations where session_id = sessions.id and deleted_at is null))
@@ -95,7 +95,9 @@ order by last_activity_at desc, id limit :limit offset :offset
 PROMPT = f"""
 select id, sync_id, session_id, project, content, created_at, {unchecked("user_prompts")} as unchecked from user_prompts
 """
-_PROMPTS = f"{PROMPT} where {{where}} and (:own = 0 or {OWN}) order by created_at desc, id desc limit :limit"
+_PROMPTS = (
+    f"{PROMPT} where {{where}} and (:own = 0 or {own('user_prompts')}) order by created_at desc, id desc limit :limit"
+)
 PROMPTS_IN_PROJECT = _PROMPTS.format(where="project = :project")
 PROMPTS_ANYWHERE = _PROMPTS.format(where="true")
 FIRST_PROMPTS = """

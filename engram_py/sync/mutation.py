@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
-from engram_py.dataclass import dataclass, field, fields
+from engram_py.dataclass import dataclass, field, fields, replace
 from engram_py.lazy import regex
 from engram_py.times import LAST_MILLISECOND, MOST_DEVICE_CHARS, Stamp, parse_stamp, parse_time
 
@@ -19,6 +19,10 @@ Op = Literal["upsert", "delete"]
 OWN_BLOCK = "engram_py"
 # In the block: whose a row is that the sender passes on without trusting it. It can only take trust away.
 UNCHECKED = "unchecked"
+# In the block: the signature of the person that a row is of (``privacy/signatures.py``).
+SIGNATURE = "signature"
+# What is said of a row by those who pass it on; no part of the row.
+_PASSED_ON = frozenset({UNCHECKED, SIGNATURE})
 
 # The kinds this program writes. A row of another kind, from a newer one, is kept and passed on untouched.
 KINDS = ("project", "alias", "session", "observation", "version", "prompt", "relation")
@@ -233,10 +237,44 @@ def rank(mutation: Mutation) -> str:
 def fingerprint(payload: dict[str, Any]) -> str:
     """Return 64 hex digits of the payload's content, whatever the order of its keys and whoever passed it on."""
     own = payload.get(OWN_BLOCK)
-    if isinstance(own, dict) and UNCHECKED in own:
-        payload = {**payload, OWN_BLOCK: {name: value for name, value in own.items() if name != UNCHECKED}}
+    if isinstance(own, dict) and not _PASSED_ON.isdisjoint(own):
+        payload = {**payload, OWN_BLOCK: {name: value for name, value in own.items() if name not in _PASSED_ON}}
     text = json.dumps(payload, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+# What speaks in a row of each kind: its person signs that, and a change of it changes whose the row is.
+SPOKEN: dict[str, tuple[str, ...]] = {
+    "observation": (
+        "title", "content", "type", "topic_key", "aliases", "scope", "pinned", "about", "origin", "guards"
+    ),
+    "version": ("title", "content"),
+    "session": ("summary", "directory"),
+    "prompt": ("content",),
+    "relation": ("source_id", "target_id", "relation", "reason", "judgment_status", "superseded_at"),
+}  # fmt: skip
+
+
+def signed_content(mutation: Mutation) -> dict[str, Any]:
+    """Return what the signature of a row covers: its identity, its clock, and what speaks in it.
+
+    A value that says nothing counts as one that is missing: a file leaves it out.
+    """
+    said = mutation.payload | (mutation.payload.get(OWN_BLOCK) or {})
+    spoken = {name: said[name] for name in SPOKEN[mutation.entity] if said.get(name) not in (None, "", False)}
+    return {
+        "entity": mutation.entity,
+        "key": mutation.entity_key,
+        "op": mutation.op,
+        "clock": mutation.clock,
+        "spoken": spoken,
+    }
+
+
+def with_signature(mutation: Mutation, signature: str) -> Mutation:
+    """Return a mutation that carries the signature of its person."""
+    block = (mutation.payload.get(OWN_BLOCK) or {}) | {SIGNATURE: signature}
+    return replace(mutation, payload=mutation.payload | {OWN_BLOCK: block})
 
 
 def _check_text(value: object) -> None:

@@ -1,4 +1,4 @@
-"""Encrypted chunks (scrypt derives the key, AES-256-GCM seals each chunk), and their signatures: Ed25519 (RFC 8032).
+"""Encrypted chunks: scrypt derives the key, AES-256-GCM seals each chunk.
 
 RFC 7914 (scrypt), NIST SP 800-38D (GCM). A sealed file is a mark, the key's id, a nonce, and the sealed gzip; the
 mark, the key's id and the chunk's name are authenticated with it, so none of them can be exchanged.
@@ -8,14 +8,12 @@ The nonce is a MAC of what is sealed, as in SIV (Rogaway and Shrimpton, "Determi
 same rows would otherwise write two files of one name, which git cannot merge and of which one has the other's
 signature.
 
-The device's key and the keys of encrypted folders are files of mode 0600 in the data directory: never in the
-database, a repository or an export.
+The keys of encrypted folders are files of mode 0600 in the data directory: never in the database, a repository or an
+export. Who signed a chunk is ``privacy/signatures.py``.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hashlib
 import hmac
 import json
@@ -34,7 +32,7 @@ from engram_py.sync.chunk import ChunkRefusedError
 from engram_py.sync.errors import SyncKeyError
 
 if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    pass
 
 
 MARK = b"engram1\n"
@@ -48,6 +46,9 @@ _N, _R, _P = 2**17, 8, 1
 # A folder may ask for more or less, but neither for all memory nor for a key that is quickly guessed.
 _ALLOWED_N = (2**16, 2**17, 2**18)
 _HEX = regex(r"[0-9a-f]+")
+_FOLDER = "sync"
+_MOST_BYTES = 4096
+_UNSAFE = regex(r"[^a-z0-9]+")
 
 
 class WrongSecretError(ValueError):
@@ -158,108 +159,6 @@ def _is_hex(value: object, length: int) -> bool:
     return isinstance(value, str) and len(value) == length and _HEX.fullmatch(value) is not None
 
 
-MOST_SIGNATURE_BYTES = 4096
-_DOMAIN = b"engram_py chunk signature 1\0"
-_KEY_CHARS = 43  # 32 bytes in base64url without its padding
-_DEVICE_CHARS = 64
-_FOLDER = "sync"
-_DEVICE_FILE = "device.key"
-_MOST_BYTES = 4096
-_UNSAFE = regex(r"[^a-z0-9]+")
-
-
-@dataclass(frozen=True, slots=True)
-class Signer:
-    """The device that signed a chunk: the name it gives itself, and the key that identifies it."""
-
-    device: str
-    key: str
-
-
-class DeviceKey:
-    """The key of this device."""
-
-    def __init__(self, private: Ed25519PrivateKey, device: str) -> None:
-        self._private = private
-        self.device = device
-        self.key = _to_text(private.public_key().public_bytes_raw())
-
-    @classmethod
-    def new(cls, device: str) -> DeviceKey:
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
-        return cls(Ed25519PrivateKey.generate(), device)
-
-    @classmethod
-    def from_bytes(cls, data: bytes, device: str) -> DeviceKey:
-        """Raises ValueError: they are not 32 bytes."""
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
-        return cls(Ed25519PrivateKey.from_private_bytes(data), device)
-
-    def to_bytes(self) -> bytes:
-        return self._private.private_bytes_raw()
-
-    def sign(self, name: str, file: bytes) -> bytes:
-        """Return the signature file for the chunk ``name`` with these bytes."""
-        signature = _to_text(self._private.sign(_message(name, self.device, file)))
-        said = {"format": 1, "device": self.device, "key": self.key, "signature": signature}
-        return (json.dumps(said, indent=1) + "\n").encode()
-
-
-def signer_of(name: str, file: bytes, signature: bytes) -> Signer:
-    """Return the signer of these bytes under this name. Raises ChunkRefusedError when the signature is wrong."""
-    from cryptography.exceptions import InvalidSignature
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
-    said = _parsed(signature)
-    device, key = said["device"], said["key"]
-    try:
-        public = Ed25519PublicKey.from_public_bytes(_from_text(key))
-        public.verify(_from_text(said["signature"]), _message(name, device, file))
-    except (InvalidSignature, ValueError):
-        raise ChunkRefusedError("its signature is not of these bytes: one of the two was changed") from None
-    return Signer(device, key)
-
-
-def is_key(text: str) -> bool:
-    """Return whether ``text`` has the shape of a device's public key."""
-    try:
-        return len(text) == _KEY_CHARS and len(_from_text(text)) == 32 and _to_text(_from_text(text)) == text
-    except ValueError:
-        return False
-
-
-def _parsed(signature: bytes) -> dict[str, str]:
-    try:
-        said = json.loads(signature.decode("utf-8"))
-    except (ValueError, RecursionError):
-        raise ChunkRefusedError("its signature cannot be read") from None
-    names = ("device", "key", "signature")
-    if not isinstance(said, dict) or not all(isinstance(said.get(name), str) for name in names):
-        raise ChunkRefusedError("its signature cannot be read")
-    device = said["device"]
-    if len(device) > _DEVICE_CHARS or not device.isprintable() or not is_key(said["key"]):
-        raise ChunkRefusedError("its signature names no device")
-    return {name: said[name] for name in names}
-
-
-def _message(name: str, device: str, file: bytes) -> bytes:
-    """Return the signed bytes. Names and devices have no NUL, so each triple gives different bytes."""
-    return _DOMAIN + b"\0".join([name.encode(), device.encode(), hashlib.sha256(file).digest()])
-
-
-def _to_text(data: bytes) -> str:
-    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
-
-
-def _from_text(text: str) -> bytes:
-    try:
-        return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
-    except (binascii.Error, UnicodeEncodeError) as exc:
-        raise ValueError("not base64") from exc
-
-
 def _owner(name: str) -> str:
     return f"owner-{hashlib.sha256(name.encode()).hexdigest()[:16]}"
 
@@ -272,19 +171,6 @@ class Keys:
 
     def __init__(self, data_dir: Path) -> None:
         self._path = data_dir / _FOLDER
-
-    def device(self, device: str) -> DeviceKey:
-        """Return the key of this device, made when it is first asked for. ``device`` is its name."""
-        path = self._path / _DEVICE_FILE
-        try:
-            return DeviceKey.from_bytes(bytes.fromhex(read_bounded(path, _MOST_BYTES).decode("ascii").strip()), device)
-        except FileNotFoundError:
-            pass
-        except (OSError, ValueError) as exc:
-            raise SyncKeyError(str(path), "it is not a device key") from exc
-        made = DeviceKey.new(device)
-        self._write(path, f"{made.to_bytes().hex()}\n", overwrite=False)
-        return self.device(device)  # another process may have been first
 
     def folder(self, target: str) -> SealingKey | None:
         """Return the key of an encrypted folder, None without one on this machine."""

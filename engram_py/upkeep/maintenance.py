@@ -31,7 +31,7 @@ from engram_py.observations.listing import Stats
 from engram_py.observations.table import COLUMNS, VISIBLE
 from engram_py.observations.usage import tier
 from engram_py.observations.values import Observation
-from engram_py.privacy.provenance import OWN
+from engram_py.privacy.provenance import own
 from engram_py.privacy.switches import oldest_kept, prune_turns
 from engram_py.projects import table as project_table
 from engram_py.projects.projects import Core, Projects
@@ -235,15 +235,15 @@ order by id limit :limit
 """
 EPISODES_OF = f"""
 select {COLUMNS} from observations
-where type = 'session_summary' and origin = 'derived' and deleted_at is null and lifecycle = 'active' and {OWN}
-  and project = :project and created_at >= :since
+where type = 'session_summary' and origin = 'derived' and deleted_at is null and lifecycle = 'active'
+  and {own("observations")} and project = :project and created_at >= :since
 order by created_at desc, id desc limit :limit
 """
 AGENTS_OF = "select id, agent from sessions where id in (select value from json_each(:ids))"
 PROJECTS = "select distinct project from observations where origin = 'derived' and deleted_at is null"
 FACTS = f"""
 select {COLUMNS}, salience as weight, faded, faded_at from observations indexed by observations_derived
-where {_DERIVED} and project = :project and {OWN} order by id
+where {_DERIVED} and project = :project and {own("observations")} order by id
 """
 OLD_EPISODES = """
 select id, sync_id, project from observations indexed by observations_derived

@@ -23,7 +23,7 @@ from engram_py.files import read_bounded, real_path, reason, write_atomically
 from engram_py.lazy import regex
 from engram_py.observations.table import COLUMNS
 from engram_py.observations.values import Observation
-from engram_py.privacy.provenance import OWN
+from engram_py.privacy.provenance import given
 from engram_py.vault.values import (
     EntityPage,
     NotAVaultError,
@@ -63,7 +63,7 @@ _DEVICES = regex(r"(?:con|prn|aux|nul|com\d|lpt\d)", re.IGNORECASE)
 # The rows of a project, those of the person, and the facts and entities that are past.
 ROWS = f"""
 select {COLUMNS} from observations
-where deleted_at is null and (project = :project or scope <> 'project') and {OWN}
+where deleted_at is null and (project = :project or scope <> 'project') and {given("observations")}
   and (lifecycle = 'active' or (lifecycle = 'historical' and about is not null)
        or (lifecycle = 'archived' and topic_key > 'entity/' and topic_key < 'entity0'))
 """

@@ -28,7 +28,7 @@ def two(tmp_path: Path, clock: FakeClock) -> Any:
 def carry(one: Engram, other: Engram) -> None:
     """Every mutation of one machine, applied on the other twice."""
     sent = one.replica.changes().mutations
-    other.trust.source("t")
+    other.trust.source("t", projects=["widgets"])
     for _ in range(2):
         other.replica.apply(sent, source="t")
 

@@ -35,7 +35,7 @@ def from_folder(app: Engram, folder: Path) -> None:
     """The folder as Engram left it in a repository, where ``app`` works."""
     unpack(folder)
     found = app.git_sync.sync(write=False)
-    app.trust.source(*{one.source for one in found.unchecked})
+    app.trust.source(*{one.source for one in found.unchecked}, projects=[found.project])
 
 
 WAYS: dict[str, Callable[[Engram, Path], None]] = {

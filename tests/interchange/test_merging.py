@@ -44,7 +44,7 @@ def test_a_newer_text_wins_and_the_older_one_becomes_a_version(app: Engram, tmp_
 
     latest = observation(content="Two files.", pinned=True, updated_at="2026-03-02 03:04:05")
     imported(app, tmp_path, export(observations=[latest]))
-    assert (the_one(app).observation.pinned, the_one(app).version_total) == (True, 1)
+    assert (app.store.value("select pinned from observations"), the_one(app).version_total) == (1, 1)
     app.save(Draft("Chose a database", "Ours.", "manual", topic_key=TOPIC))
     imported(app, tmp_path, export(observations=[latest | {"topic_key": TOPIC, "updated_at": "2030-01-01 00:00:00"}]))
     found = the_one(app)  # one row is live for the topic that it took

@@ -75,10 +75,44 @@ def test_nobody_else_speaks_as_the_user(app: Engram, fields: dict[str, Any]) -> 
 
 
 @pytest.mark.parametrize("fields", AS_THE_USER)
-def test_whom_the_user_trusts_speaks_as_the_user(app: Engram, fields: dict[str, Any]) -> None:
-    app.trust.source("git:0")
+def test_what_a_trusted_author_says_of_the_user_is_the_projects_and_not_the_users(
+    app: Engram, fields: dict[str, Any]
+) -> None:
+    app.trust.source("git:0", projects=["widgets"])
     arrived(app, **fields)
-    assert told(app.contexts.assemble("widgets", unasked=True)).keys() - {"unchecked"}
+    app.save(Draft("Own", "text"), project="payroll")
+    for mode in (None, "full"):
+        sections = told(app.contexts.assemble("widgets", mode=mode, unasked=True)).keys()
+        assert sections.isdisjoint({"overrides", "profile", "pinned", "prompts", "identity"})
+        assert told(app.contexts.assemble("payroll", mode=mode, unasked=True)) == {}
+
+
+@pytest.mark.parametrize("type", ["decision", "preference", "policy", "identity"])
+@pytest.mark.parametrize("scope", ["project", "global"])
+def test_a_trusted_author_is_given_in_the_project_under_their_name(app: Engram, type: str, scope: str) -> None:
+    app.trust.source("git:0", projects=["widgets"])
+    arrived(app, type=type, scope=scope, pinned=True)
+    text = started(app)
+    [line] = [line for line in text.splitlines() if TEXT in line]
+    assert "by mallory" in line
+    assert "not checked" not in text
+
+
+def test_trust_in_one_project_reaches_no_other(app: Engram) -> None:
+    app.trust.source("git:0", projects=["widgets"])
+    app.save(Draft("Own", "text"), project="payroll")
+    row = arrived(app)
+    app.observations.move(row, "payroll")
+    assert live_observation(app.store, row).unchecked == "git:0\nmallory"
+
+
+def test_a_verdict_of_a_trusted_project_replaces_nothing_of_another_one(app: Engram) -> None:
+    app.trust.source("git:0", projects=["widgets"])
+    own = app.save(Draft("Own", "Our own decision.", "decision"), project="payroll")
+    arrived(app, number=2)
+    ends = {"source_id": f"obs-{2:016x}", "target_id": live_observation(app.store, own.id).sync_id}
+    arrived(app, number=3, entity="relation", **ends, relation="supersedes", judgment_status="judged")
+    assert live_observation(app.store, own.id).lifecycle == "active"
 
 
 def test_a_decision_of_somebody_else_is_told_apart_with_its_author(app: Engram) -> None:
@@ -206,7 +240,7 @@ def test_what_somebody_else_says_replaces_nothing_of_the_users_own_until_they_ar
     verdict = {"relation": "supersedes", "judgment_status": "judged"}
     arrived(app, number=3, entity="relation", **ends, **verdict)
     assert live_observation(app.store, own.id).lifecycle == "active"
-    app.trust.source("git:0")
+    app.trust.source("git:0", projects=["widgets"])
     assert live_observation(app.store, own.id).lifecycle == "historical"
 
 
@@ -216,13 +250,13 @@ def test_what_somebody_else_wrote_later_takes_no_topic_of_the_user_until_they_ar
     row = arrived(app, number=2, topic_key="port", **later, own={"updated_at": "2026-03-06T00:00:00.000Z"})
     live = "select id from observations where deleted_at is null"
     assert app.store.value(live) == own.id
-    app.trust.source("git:0")
+    app.trust.source("git:0", projects=["widgets"])
     assert app.store.value(live) == row
 
 
 def test_a_row_that_is_passed_on_unchecked_is_unchecked_where_its_sender_is_trusted(app: Engram, other: Engram) -> None:
     arrived(app)
-    other.trust.source("cloud:default")
+    other.trust.source("cloud:default", projects=["widgets"])
     other.replica.apply(app.replica.changes().mutations, source="cloud:default")
     [unchecked] = [row[0] for row in other.store.rows("select id from observations")]
     assert live_observation(other.store, unchecked).unchecked == "relayed:cloud:default\nmallory"

@@ -18,16 +18,12 @@ from engram_py.sync import chunk, sealing
 from engram_py.sync.chunk import About, ChunkRefusedError, compose, decompose
 from engram_py.sync.mutation import OWN_BLOCK, Mutation, entry_of, mutation_of
 from engram_py.sync.sealing import (
-    DeviceKey,
     Parameters,
     SealingKey,
-    Signer,
     WrongSecretError,
     derived_key,
-    is_key,
     new_key,
     secret_of,
-    signer_of,
 )
 
 CLOCK = "01a0f3b2c000-0000-00000000000000aa"
@@ -402,53 +398,3 @@ def test_the_key_is_not_in_what_the_folder_says() -> None:
     assert sealing.kept_key(key().master, key().parameters) == key()
     with pytest.raises(WrongSecretError):
         sealing.kept_key(b"x" * 32, key().parameters)
-
-
-# --- signatures ------------------------------------------------------------------------------------------
-
-
-def test_a_signature_names_the_device_that_made_it() -> None:
-    device = DeviceKey.new("ada-1")
-    signature = device.sign(NAME, SEALED_TEXT)
-
-    assert signer_of(NAME, SEALED_TEXT, signature) == Signer("ada-1", device.key)
-    assert DeviceKey.from_bytes(device.to_bytes(), "ada-1").sign(NAME, SEALED_TEXT) == signature
-    assert is_key(device.key)
-
-
-def test_a_signature_of_other_bytes_another_name_or_another_device_is_refused() -> None:
-    device, other = DeviceKey.new("ada-1"), DeviceKey.new("eve")
-    signature = device.sign(NAME, SEALED_TEXT)
-    stolen = json.loads(signature) | {"key": other.key}
-    renamed = json.loads(signature) | {"device": "bob-1"}
-
-    for name, file, said in (
-        (NAME, SEALED_TEXT + b" ", signature),
-        ("0a1b2c3e", SEALED_TEXT, signature),
-        (NAME, SEALED_TEXT, json.dumps(stolen).encode()),
-        (NAME, SEALED_TEXT, json.dumps(renamed).encode()),
-        (NAME, SEALED_TEXT, other.sign(NAME, b"")),
-    ):
-        with pytest.raises(ChunkRefusedError, match="not of these bytes"):
-            signer_of(name, file, said)
-
-
-@pytest.mark.parametrize(
-    "signature", [b"", b"\xff", b"[]", b"{}", b'{"device":1,"key":"x","signature":"y"}', b"[" * 4000], ids=repr
-)
-def test_a_signature_that_is_none_is_refused(signature: bytes) -> None:
-    with pytest.raises(ChunkRefusedError, match="cannot be read"):
-        signer_of(NAME, SEALED_TEXT, signature)
-
-
-@pytest.mark.parametrize("text", ["", "x", "A" * 42, "A" * 44, "ä" * 43, "A" * 42 + "!", "A" * 42 + "B"])
-def test_a_text_that_is_no_key_is_none(text: str) -> None:
-    assert not is_key(text)
-
-
-def test_a_device_cannot_call_itself_something_that_misleads() -> None:
-    device = DeviceKey.new("x" * 65)
-    with pytest.raises(ChunkRefusedError, match="names no device"):
-        signer_of(NAME, SEALED_TEXT, device.sign(NAME, SEALED_TEXT))
-    with pytest.raises(ChunkRefusedError, match="names no device"):
-        signer_of(NAME, SEALED_TEXT, DeviceKey.new("a\x1b[2J").sign(NAME, SEALED_TEXT))

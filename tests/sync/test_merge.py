@@ -58,8 +58,8 @@ def test_of_two_merges_the_first_counts_and_of_two_texts_of_a_topic_the_last() -
     names = Names([("one", "two", "a"), ("two", "one", "b")])
 
     assert (names.canonical("one"), names.canonical("two")) == ("two", "two")
-    early = {"sync_id": "obs-1", "updated_at": "2026-03-01", "clock": "b", "unchecked": None}
-    late = {"sync_id": "obs-2", "updated_at": "2026-03-02", "clock": "a", "unchecked": None}
+    early = {"sync_id": "obs-1", "updated_at": "2026-03-01", "clock": "b", "unchecked": None, "arrival": None}
+    late = {"sync_id": "obs-2", "updated_at": "2026-03-02", "clock": "a", "unchecked": None, "arrival": None}
 
     assert topic_holder([late, early]) == topic_holder([early, late]) == late
 

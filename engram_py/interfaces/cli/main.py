@@ -182,6 +182,7 @@ GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
         "sync": ("sync", "Share memory through this git repository.", "sync"),
         "cloud": ("sync", "Share memory through a server, or run one for a team.", "cloud status"),
         "trust": ("projects", "List where memories came from, and trust their authors.", "trust"),
+        "key": ("projects", "Show, export or import the key that signs what is yours.", "key show"),
         "export": ("upkeep", "Write everything as JSON that the original Engram reads too.", "export memory.json"),
         "import": ("upkeep", "Read an export of this program or of the original Engram.", "import memory.json"),
     },

@@ -4,6 +4,7 @@ memories came from, ``engram clear`` destroys what is kept.
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,6 +12,7 @@ import click
 from engram_py.files import here
 from engram_py.interfaces.cli.commands import (
     OBSERVATION_ID,
+    can_ask,
     confirm,
     confirmed,
     dry_run_option,
@@ -186,8 +188,8 @@ on_command = _switch("on", "Turn hooks on; with --record or --inject, only that 
 def trust_command(app: Engram, ids: tuple[int, ...], author: str | None, project: str | None, stop: bool) -> object:
     """Trust memories from elsewhere: from a repository's .engram, a team's server, an import file.
 
-    Until then agents see them only in their own project, marked as not checked. Without arguments the authors are
-    listed.
+    Until then agents see them only in their own project, marked as not checked. Trusted authors are given there under
+    their names; with IDs, observations become your own. Without arguments the authors are listed.
     """
     if ids and (author or project is not None or stop):
         raise click.UsageError("give ids, or --author or --project")
@@ -202,6 +204,35 @@ def trust_command(app: Engram, ids: tuple[int, ...], author: str | None, project
     return app.trust.arrivals() if project is None else app.trust.project(project or None, trusted=not stop)
 
 
+key_command = group(
+    "key", "Show, export or import your key: what it signed is yours, on every machine that has it.", alone="show"
+)
+
+
+@result_command("show", of=key_command)
+def show_key_command(app: Engram) -> object:
+    """Show the public half of your key, which others may know."""
+    return app.trust.keys.show()
+
+
+@result_command("export", of=key_command)
+def export_key_command(app: Engram) -> object:
+    """Print your key as 24 words for your other machines. Who has them writes as you."""
+    return app.trust.keys.phrase()
+
+
+@result_command("import", of=key_command)
+def import_key_command(app: Engram) -> object:
+    """Make the key of another machine of yours the key of this one. The command reads the 24 words.
+
+    Import it before the first sync: then what your other machines wrote is yours here.
+    """
+    if can_ask():
+        return app.trust.take_in_key(click.prompt("The 24 words", hide_input=True, err=True))
+    return app.trust.take_in_key(sys.stdin.read(_MOST_PHRASE_CHARS))
+
+
+_MOST_PHRASE_CHARS = 1_000
 _everywhere = click.option("--everywhere", is_flag=True, help="Also on synced machines and on the server.")
 
 clear_command = group(

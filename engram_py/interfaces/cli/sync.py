@@ -5,6 +5,7 @@ commands of those who run a server are in ``cloud_admin``.
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -37,7 +38,7 @@ from engram_py.text.normalize import visible
 
 if TYPE_CHECKING:
     from engram_py.app import Engram
-    from engram_py.sync.git.table import Adoption, GitSynced
+    from engram_py.sync.git.table import Adoption, GitSynced, HandEdit
 
 
 _LONGEST_TOKEN = 10_000
@@ -112,10 +113,12 @@ def enroll_command(app: Engram, projects: tuple[str, ...], everything: bool, tru
     if not projects and not everything:
         raise click.UsageError("name the projects, or pass --all")
     enrolled = app.autosync.account.enroll(projects, everything=everything)
-    if trust is None and can_ask() and not app.trust.is_decided(TARGET):
-        trust = click.confirm("Trust the memories from this server as your own?", err=True)
+    names = list(enrolled.projects)
+    undecided = [name for name in names if not app.trust.is_decided(TARGET, name)]
+    if trust is None and undecided and can_ask():
+        trust = click.confirm(f"Trust what others write into {', '.join(undecided)} on this server?", err=True)
     if trust is not None:
-        app.trust.source(TARGET, trusted=trust)
+        app.trust.source(TARGET, projects=names, trusted=trust)
     return enrolled
 
 
@@ -158,6 +161,7 @@ _MOST_KEY_BYTES = 2**20
     type=click.Choice(["text", "chunks"]),
     help="text: a Markdown file per memory (new folders). chunks: compressed files, with sessions and prompts.",
 )
+@click.option("--mine", is_flag=True, help="Say that edits by hand of your own memories' files are yours: sign them.")
 @click.option("--again", is_flag=True, help="Write everything again, not only what is new.")
 @click.option("--status", "status", is_flag=True, help="Show the state of the folder, the hooks and the server.")
 @click.option("--digest", is_flag=True, help="Print a checksum that is equal on machines with the same memory.")
@@ -249,7 +253,8 @@ def _answer(app: Engram, asked: dict[str, Any]) -> tuple[Any, list[str]]:
     if done.unchecked and can_ask():
         with suppress(click.Abort):  # who does not answer is asked the next time
             trusted = click.confirm(visible(words.vouching(done)), default=False, err=True)
-            app.trust.source(*dict.fromkeys(one.source for one in done.unchecked), trusted=trusted)
+            sources = dict.fromkeys(one.source for one in done.unchecked)
+            app.trust.source(*sources, projects=[done.project], trusted=trusted)
             done = replace(done, unchecked=())
     return done, words.synced(done)
 
@@ -260,6 +265,7 @@ def _sync(app: Engram, asked: dict[str, Any]) -> GitSynced:
     options |= {name: both or asked[name] for name in ("read", "write")}
     options["encrypt"] = asked["encrypt"] or asked["key_file"] is not None
     options["adopt"] = _confirm_adoption if can_ask() else None
+    options["mine"] = (lambda edits: True) if asked["mine"] else _confirm_edits if can_ask() else None
 
     def sync(secret: bytes | None) -> GitSynced:
         with progress("Syncing") as report:
@@ -296,6 +302,14 @@ def _prompt_passphrase(*, is_new: bool) -> str:
         raise click.UsageError(message)
     words = f"New passphrase, at least {_SHORTEST_PASSPHRASE} characters" if is_new else "Passphrase of .engram"
     return str(click.prompt(words, hide_input=True, confirmation_prompt=is_new, err=True))
+
+
+def _confirm_edits(edits: Sequence[HandEdit]) -> bool:
+    from engram_py.interfaces.wording import sync as words
+
+    with suppress(click.Abort):  # who does not answer is asked the next time
+        return click.confirm(visible(words.hand_edits(edits)), default=False, err=True)
+    return False
 
 
 def _confirm_adoption(adoption: Adoption) -> bool:

@@ -443,17 +443,17 @@ def export_command(
 @click.option("--from", "kind", type=click.Choice(SOURCES), help="Import from another program; FILE is its path.")
 @click.option("--dry-run", is_flag=True, help="With --from: count the memories, and write nothing.")
 @click.option("--project", help="With --from: put all memories into this project.")
-@click.option(
-    "--trust", is_flag=True, help="Trust the memories as your own; without it they are marked as not checked."
-)
+@click.option("--mine", is_flag=True, help="Say that the memories are your own history; else they are not checked.")
+@click.option("--trust", is_flag=True, hidden=True, help="The same as --mine.")
 def import_command(
-    app: Engram, file: Path | None, kind: str | None, dry_run: bool, project: str | None, trust: bool
+    app: Engram, file: Path | None, kind: str | None, dry_run: bool, project: str | None, mine: bool, trust: bool
 ) -> object:
     """Read an export of Engram (0.1.0, 0.2.0) or of this program: all of it or nothing. Importing it again changes
     nothing.
 
-    Imported memories count as not checked until you trust them: answer yes at the prompt or pass `--trust`. Memories
-    read from a program's usual place in your home directory count as yours.
+    A memory that you exported yourself, on a machine with your key, is your own, and so is what lies in a program's
+    usual place in your home directory. Of any other file the command asks; --mine says yes. Else its memories count
+    as not checked: pins, preferences and next steps of sessions are not given to agents.
 
     With --from it reads the memory of another program, from FILE or from its usual place: claude-memory and
     claude-transcripts (~/.claude/projects), claude-mem (~/.claude-mem/claude-mem.db), basic-memory (~/basic-memory),
@@ -461,12 +461,12 @@ def import_command(
     """
     if kind is not None:
         path = _source(kind, file)
-        own = file is None or dry_run or _is_own(path, trust)
+        own = file is None or dry_run or _is_own(path, mine or trust)
         with progress("Importing", _IMPORTED) as report:
             return app.importers.adopt(kind, path, project=project, dry_run=dry_run, trusted=own, progress=report)
     if file is None or dry_run or project is not None:
         raise click.UsageError("name the export to read; --dry-run and --project go with --from")
-    own = _is_own(file, trust)
+    own = _is_own(file, mine or trust)
     with progress("Importing", _IMPORTED) as report:
         source = (sys.stdin.buffer if sys.stdin is not None else BytesIO()) if file == STREAM else file
         return app.transfer.import_file(source, trusted=own, progress=report)
@@ -480,7 +480,7 @@ def _is_own(file: Path, said: bool) -> bool:
     if said or file == STREAM or not can_ask() or not file.exists():  # the import says that it is missing
         return said
     return click.confirm(
-        visible(f"Trust the memories in {file} as your own? Otherwise agents see them marked 'not checked'."), err=True
+        visible(f"Is {file} your own history? Otherwise agents see its memories marked as not checked."), err=True
     )
 
 

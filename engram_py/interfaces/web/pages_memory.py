@@ -101,7 +101,7 @@ def memory_page(visit: Visit) -> Shown:
             "not_here": not_here(app, row),
             "sessions": given,
             "names": session_names(app, [app.sessions.get(one.id) for one in given]),
-            "from_where": whence(row.unchecked),
+            "from_where": whence(row.unchecked, row.author),
         },
     )
 

@@ -296,7 +296,7 @@ def source(row: Observation, context: Context) -> list[str]:
     """Return where a row comes from, and what it replaced."""
     old = context.remarks.instead_of.get(row.id)
     origin = [_ORIGINS[row.origin]] if row.origin in _ORIGINS else []
-    origin = whence(row.unchecked) or origin
+    origin = whence(row.unchecked, row.author) or origin
     return [*origin, *([f"replaced {one_line(old, STEP_CHARS)}"] if old else [])]
 
 
@@ -406,7 +406,7 @@ def _observation_values(row: Observation, context: Context) -> dict[str, Any]:
     told = {name: getattr(row, name) for name in names} | {"title": one_line(row.title)}
     remarks = context.remarks
     said = {
-        "unchecked": ", ".join(whence(row.unchecked)),
+        "unchecked": ", ".join(whence(row.unchecked, row.author)),
         "replaced": remarks.instead_of.get(row.id),
         "elsewhere": remarks.branches.get(row.id),
         "files": [anchor(state) for state in remarks.files.get(row.id, ())],

@@ -149,7 +149,7 @@ def _detail(value: Detail, now: datetime, door: Door) -> str:
         "pinned" if row.pinned else "",
         f"revision {row.revision_count}" if row.revision_count > 1 else "",
         "NEEDS REVIEW" if value.state == "needs_review" else "",
-        *whence(row.unchecked),
+        *whence(row.unchecked, row.author),
     )
     lines = [f"[#{row.id}] {row.title}", f"({filled(marks, ' · ')})"]
     facts = {"topic": row.topic_key, "aliases": row.aliases, "branch": row.git_branch, "session": row.session_id}
@@ -174,7 +174,7 @@ def _timeline(value: Timeline, now: datetime) -> str:
     head = f"Session {value.session_id} ({clock(value.session_started_at, now)})"
     head += f", {amount(value.total_in_session, 'observation')}"
     lines = [head, *(_neighbour(row, now) for row in value.before)]
-    kind = filled((focus.type, *whence(focus.unchecked)))
+    kind = filled((focus.type, *whence(focus.unchecked, focus.author)))
     lines += [f">>> [#{focus.id}] [{kind}] {focus.title} <<<", focus.content]
     return "\n".join([*lines, *(_neighbour(row, now) for row in value.after)])
 
@@ -188,7 +188,7 @@ def _line(value: ObservationLine, now: datetime) -> str:
     deleted = f"deleted {age(value.deleted_at, now)}" if value.deleted_at else ""
     pinned = "pinned" if value.pinned else ""
     about = (value.type, age(value.updated_at, now), value.project, beyond_project(value.scope), pinned, deleted)
-    return f"[#{value.id}] {value.title} ({filled((*about, *whence(value.unchecked)))})"
+    return f"[#{value.id}] {value.title} ({filled((*about, *whence(value.unchecked, value.author)))})"
 
 
 def _suggestion(value: Suggestion, now: datetime) -> str:

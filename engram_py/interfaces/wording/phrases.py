@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from engram_py.anchors.values import AnchorState, Checked, StaleLine
 from engram_py.interfaces.wording.reasons import Door, spelled
-from engram_py.privacy.provenance import RELAYED
+from engram_py.privacy.provenance import RELAYED, WAITS
 from engram_py.reasons import Told, amount, plural
 from engram_py.times import ago, parse_time
 
@@ -90,10 +90,13 @@ def one_line(text: str, limit: int = LINE_CHARS) -> str:
     return line if len(line) <= limit and len(begins) == len(text) else line[: limit - 1] + "…"
 
 
-def whence(unchecked: str | None) -> list[str]:
-    """Return where a row came from that nobody here trusted: ``from .engram, by alice, not checked``."""
+def whence(unchecked: str | None, author: str | None = None) -> list[str]:
+    """Return whose a row is that is not the user's own: ``by alice``, or of what nobody here trusted ``from .engram, by
+    alice, not checked``."""
     if unchecked is None:
-        return []
+        return [f"by {one_line(author, 40)}"] if author else []
+    if unchecked == WAITS:
+        return ["waits for review"]
     source, _, name = unchecked.partition("\n")
     passed = "passed on " if source.startswith(RELAYED) else ""
     door = source.removeprefix(RELAYED).partition(":")[0]

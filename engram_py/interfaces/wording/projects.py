@@ -10,6 +10,7 @@ from engram_py.interchange.results import Counts, Exported, Imported
 from engram_py.interfaces.wording.phrases import SpelledWords, Words, age, amount, joined, whence
 from engram_py.interfaces.wording.reasons import Door, spelled
 from engram_py.privacy.clear import Cleared
+from engram_py.privacy.signatures import KeyPhrase, KeyShown
 from engram_py.privacy.switches import Allowed, SwitchState
 from engram_py.privacy.trust import Arrival, Arrivals, TrustChanged
 from engram_py.projects.values import Alike, CurrentProject, Merged, ProjectLine, Pruned, Renamed
@@ -109,8 +110,16 @@ def _arrival(one: Arrival) -> str:
 def _trust(value: TrustChanged, now: datetime) -> str:
     rows = counted(value.rows)
     if value.trusted:
-        return f"Trusted: {rows}. Everything from there counts as your own from now on."
+        return f"Trusted: {rows}. Agents get what these authors write in their project, under their names."
     return f"No longer trusted: {rows}. Agents see everything from there marked as not checked."
+
+
+def _key(value: KeyShown, now: datetime) -> str:
+    former = [f"also yours, from before: {key}" for key in value.former]
+    head = f"Your key is now {value.key}" if value.is_new else f"Your key: {value.key}"
+    return "\n".join(
+        [head, *former, f"kept in {value.path}; `engram key export` prints the phrase for another machine"]
+    )
 
 
 _KINDS = ("observations", "sessions", "prompts", "relations")
@@ -129,8 +138,8 @@ def _imported(value: Imported, now: datetime) -> str:
     lines += [f"redacted {amount(value.redacted, 'secret or private part')}"] if value.redacted else []
     if value.observations.new and not value.trusted:
         lines.append(
-            "Agents see the new memories marked as not checked. "
-            f"If you trust them: `engram trust --author {value.path.rpartition('/')[2]}`."
+            "Agents see the new memories marked as not checked: no pin, preference or next step of a session is given. "
+            f"If they are your own: `engram import --mine {value.path}`; if you trust them: `engram trust --project`."
         )
     return "\n".join(lines)
 
@@ -149,6 +158,8 @@ WORDS: Words = {
     Pruned: _pruned,
     ProjectLine: _line,
     Arrivals: lambda value, now: "\n".join(map(_arrival, value.items)) or "All memories here are your own.",
+    KeyShown: _key,
+    KeyPhrase: lambda value, now: value.phrase,
     TrustChanged: _trust,
     SwitchState: _state,
     Cleared: lambda value, now: (

@@ -175,7 +175,10 @@ def with_notes(body: str, warnings: Sequence[Told], door: Door) -> str:
     return "\n".join([body, *notes(warnings, door)])
 
 
+_FOREIGN = ("unchecked", "author")
+
+
 def _plain(value: Any, door: Door) -> dict[str, Any]:
-    # Said only of what nobody trusted, as everything else is the user's own.
+    # Said only of what is not the user's own.
     named = {field.name: getattr(value, field.name) for field in fields(value)}
-    return {name: to_json(one, door) for name, one in named.items() if name != "unchecked" or one is not None}
+    return {name: to_json(one, door) for name, one in named.items() if name not in _FOREIGN or one is not None}

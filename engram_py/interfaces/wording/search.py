@@ -70,7 +70,7 @@ def marks(hit: Hit) -> list[str]:
     found += ["archived"] if hit.lifecycle == "archived" else []
     found += ["needs review"] if hit.state == "needs_review" else []
     found += [f"on branch {hit.branch}"] if hit.branch else []
-    found += whence(hit.unchecked)
+    found += whence(hit.unchecked, hit.author)
     found += [f"says the same as [#{hit.like}]"] if hit.like is not None else []
     found += ["fresh"] if hit.anchors and all(anchor.state == "fresh" for anchor in hit.anchors) else []
     return found

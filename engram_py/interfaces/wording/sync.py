@@ -27,6 +27,7 @@ from engram_py.sync.git.table import (
     Device,
     GitStatus,
     GitSynced,
+    HandEdit,
     MemoriesRead,
     MemoriesWritten,
     Uncommitted,
@@ -90,6 +91,12 @@ def _memories_read(value: MemoriesRead) -> list[str]:
             f"{amount(len(value.waiting), 'change')} {'applies' if len(value.waiting) == 1 else 'apply'} "
             f"after this branch is merged ({_named(value.waiting)})"
         )
+    if value.unsigned:
+        named = _named([one.title for one in value.unsigned])
+        lines.append(
+            f"{amount(len(value.unsigned), 'memory')} of yours edited by hand and not signed: {named}. "
+            "`engram sync --mine` says that you made the edits"
+        )
     lines += [f"refused {one.chunk}: {one.reason}" for one in value.refused[:_MOST_NAMED]]
     if value.more:
         lines.append("Not all files were read in time: `engram sync` reads the rest")
@@ -126,9 +133,17 @@ def vouching(value: GitSynced) -> str:
     """Return the question whether the authors of a repository's memory are trusted."""
     rows = counted(sum(one.rows for one in value.unchecked))
     return (
-        f"{rows} came from {_authors(value)} through {value.folder}. If you trust this folder, they count as your own, "
-        "and so does what it brings later. Trust it?"
+        f"{rows} came from {_authors(value)} through {value.folder}. If you trust this folder, agents get them in "
+        f"{value.project} under their authors' names, and so what it brings later. Trust it?"
     )
+
+
+def hand_edits(edits: Sequence[HandEdit]) -> str:
+    """Return the question whether the user made these edits of their own memories."""
+    named = _named([f"{one.title} (by {one.author})" if one.author else one.title for one in edits])
+    were = "was" if len(edits) == 1 else "were"
+    yours = "Is the edit yours?" if len(edits) == 1 else "Are the edits yours?"
+    return f"{amount(len(edits), 'memory')} of yours {were} edited by hand: {named}. {yours}"
 
 
 def adopted(value: GitSynced) -> list[str]:

@@ -17,6 +17,7 @@ from pathlib import Path
 from engram_py.dataclass import dataclass
 from engram_py.files import reason, write_atomically
 from engram_py.git.program import Deadline, ask_git
+from engram_py.privacy.signatures import MOST_SIGNATURE_BYTES
 from engram_py.sync.chunk import (
     ID,
     MOST_PACKED_BYTES,
@@ -28,7 +29,7 @@ from engram_py.sync.chunk import (
 )
 from engram_py.sync.errors import SyncFolderError
 from engram_py.sync.git.table import Uncommitted
-from engram_py.sync.sealing import MOST_SIGNATURE_BYTES, Parameters
+from engram_py.sync.sealing import Parameters
 
 NAME = ".engram"
 PLAIN, SEALED, SIGNATURE = ".jsonl.gz", ".enc", ".sig"

@@ -11,6 +11,7 @@ from typing import Any
 from engram_py.database.store import Row, Store
 from engram_py.dataclass import asdict, dataclass, field, replace
 from engram_py.observations.values import CONTENT_LIMIT_BYTES
+from engram_py.privacy.signatures import Signer, WrongSignatureError, chunk_signer
 from engram_py.sync.chunk import About, ChunkRefusedError, ChunkTooLongError, Contents, decompose, digest, parse, unpack
 from engram_py.sync.git import table
 from engram_py.sync.git.folder import ChunkFile, ChunkFolder
@@ -19,7 +20,6 @@ from engram_py.sync.git.table import ChunkRefusal, ChunksRead
 from engram_py.sync.mutation import AppliedBatch, Mutation
 from engram_py.sync.replica.project_access import folder_rows
 from engram_py.sync.replica.table import deferred_counts
-from engram_py.sync.sealing import Signer, signer_of
 
 # Rows in one transaction, for which other writers wait: as many as take this time.
 _STEP_SECONDS, _FIRST_STEP, _LONGEST_STEP = 0.1, 50, 500
@@ -180,8 +180,11 @@ class Importer:
             if job.trusted:
                 raise _UntrustedError("it is not signed, and only trusted devices are read here")
             return None
-        signer = signer_of(chunk.name, file, signature)
-        if signer.key != job.device.key:
+        try:
+            signer = chunk_signer(chunk.name, file, signature)
+        except WrongSignatureError as exc:
+            raise ChunkRefusedError(str(exc)) from None
+        if signer.key not in job.keys.own:
             with job.store.transaction():
                 table.see_device(job.store, job.target, key=signer.key, device=signer.device)
             if job.trusted and signer.key not in job.trusted:
@@ -210,7 +213,7 @@ class Importer:
         return len(data), decompose(parse(data), project=job.project)
 
     def _apply(
-        self, chunk: str, rows: Sequence[Mutation], taken: Sequence[Mutation], author: str, name: str
+        self, chunk: str, rows: Sequence[Mutation], taken: Sequence[Mutation], author: str, name: str, signed_by: str
     ) -> tuple[AppliedBatch, list[str], bool]:
         """Apply those ``rows`` of a chunk that are ``taken``, from where the last reading stopped.
 
@@ -223,7 +226,7 @@ class Importer:
         while waiting:
             batch, waiting = waiting[: self._step], waiting[self._step :]
             at = time.monotonic()
-            done = job.replica.apply(batch, source=job.target, author=author, author_name=name)
+            done = job.replica.apply(batch, source=job.target, author=author, author_name=name, signed_by=signed_by)
             took = max(time.monotonic() - at, 1e-6)
             self._step = max(1, min(int(len(batch) * _STEP_SECONDS / took), 2 * self._step, _LONGEST_STEP))
             refusals += [f"{one.entity} {one.entity_key}: {one.reason}" for one in done.refused]
@@ -258,10 +261,11 @@ def _is_new(chunk: ChunkFile, row: Row | None, policy: str) -> bool:
     return bool(table.is_refused(row) or row["left_out"]) and row["policy"] != policy.removeprefix(f"{_ASK} ")
 
 
-def _author(signer: Signer | None, about: About) -> tuple[str, str]:
-    """Return whom a chunk is of, by the key that signed it, else by what it says, and the name they give themselves."""
+def _author(signer: Signer | None, about: About) -> tuple[str, str, str]:
+    """Return the author of a chunk (the key that signed it, else what it says), the name they give themselves, and the
+    key."""
     name = about.created_by
-    return (signer.key, name or signer.device) if signer else (f"~{name}" if name else "", name)
+    return (signer.key, name or signer.device, signer.key) if signer else (f"~{name}" if name else "", name, "")
 
 
 def _with_manifest_facts(said: About, listed: About) -> About:

@@ -22,6 +22,7 @@ from engram_py.sync.replica.table import newest_seq
 # Seconds that git may take: unasked, and when a person syncs.
 _UNASKED_GIT, _ASKED_GIT = 1.5, 30.0
 PAGE = 250
+UNNAMED = "its name is not UTF-8: rename it"
 # Files that are looked at again in each reading: git may say something else of them by now.
 OPEN = ("branch", "waits", "away", "gone", "refused")
 # What a branch says, or nobody can read, is not written over; of these there is no file that could be.
@@ -53,7 +54,7 @@ class MemoryPlace:
 
     def has_news(self) -> bool:
         """Return whether the folder or HEAD changed since the folder was read whole; a look at two files."""
-        return self.folder.exists and table.memory_folder(self.store, self.job.target)[1] != self.looked
+        return self.folder.exists and table.memory_folder(self.store, self.job.target).looked != self.looked
 
     def note(self, files: Iterable[Noted], *, dropped: Sequence[str] = ()) -> None:
         """Note files as they are now. Call inside a transaction."""
@@ -132,17 +133,27 @@ class MemoryPlace:
 
     def status(self) -> MemoryStatus:
         """Return the state of the folder; nothing is read in or written."""
-        listing, (upto, _) = self.folder.list(), table.memory_folder(self.store, self.job.target)
+        (listing, unnamed), upto = self.folder.list(), table.memory_folder(self.store, self.job.target).upto_seq
         new = [
             name for name in self.changed(listing)
             if (row := self.known.get(name)) is None or (row.size, row.changed_ns) != listing[name][:2]
         ]  # fmt: skip
         gone = [name for name in self.named("here") if name not in listing] if self.folder.is_shared else []
         unsent = len(MemoryExport(self).pending(upto))
-        refused = tuple(ChunkRefusal(name, self.known[name].reason) for name in self.named("refused"))
+        refused = tuple(
+            ChunkRefusal(name, self.known[name].reason if name in self.known else UNNAMED)
+            for name in (*self.named("refused"), *unnamed)
+        )
         return MemoryStatus(
             len(listing), len(new) + len(gone), unsent, self.named("branch"), self.named("waits"), refused
         )
+
+
+def has_file(mutation: Mutation) -> bool:
+    """Return whether a row stands in a file of a memory: its text as it is, and the verdicts on it."""
+    return mutation.entity == "relation" or (
+        mutation.entity == "observation" and mutation.payload.get("type") != table.NOT_A_FILE
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,10 +179,11 @@ class MemoryExport:
     def run(self, *, again: bool = False) -> MemoriesWritten:
         """Write and remove files; ``again`` looks at every memory. Raises SyncFolderError."""
         place, store = self._place, self._place.store
-        end, (upto, looked) = newest_seq(store), table.memory_folder(store, place.job.target)
+        end, was = newest_seq(store), table.memory_folder(store, place.job.target)
         # A folder that is gone is written anew where no other branch has it.
         again = again or not (place.folder.exists or (place.git.elsewhere and not place.git.head))
-        pending = self.pending(0 if again else upto, again=again)
+        key = place.job.keys.person.key
+        pending = self.pending(0 if again else was.upto_seq, again=again, resigned=key != was.signed_by)
         for start in range(0, len(pending), PAGE):
             noted: list[Noted] = []
             page = pending[start : start + PAGE]
@@ -184,18 +196,20 @@ class MemoryExport:
                     place.note(noted, dropped=[one.name for one in page if one.is_copy and one.name in removed])
             if place.job.progress is not None:
                 place.job.progress(min(start + PAGE, len(pending)), len(pending))
-        if self._written or self._removed or end != upto:
-            # What this export did to the folder is no news.
-            seen = place.looked if looked else ""
+        # What this export did to the folder is no news.
+        now = table.FolderState(end, place.looked if was.looked else "", key)
+        if self._written or self._removed or (end, key) != (was.upto_seq, was.signed_by):
             with store.transaction():
-                table.keep_memory_folder(store, place.job.target, upto_seq=end, looked=seen)
+                table.keep_memory_folder(store, place.job.target, now)
         return MemoriesWritten(tuple(self._written), tuple(self._removed), tuple(self._skipped))
 
-    def pending(self, after: int, *, again: bool = False) -> list[_Pending]:
+    def pending(self, after: int, *, again: bool = False, resigned: bool = False) -> list[_Pending]:
         """Return what changed after a place of the queue, and what was exported and lost before it was committed;
-        ``again``: what did not change as well."""
+        ``again``: what did not change as well; ``resigned``: the user's own memories, which another key signed."""
         place, job = self._place, self._place.job
         ids = table.changed_memories(place.store, job.target, job.project, after=after)
+        if resigned:
+            ids = sorted({*ids, *table.own_memories(place.store, job.target, job.project)})
         if after:
             ids = sorted({*ids, *table.memories_without_file(place.store, job.target, job.project)})
         by_id = place.names_of(set(ids)) if ids else {}

@@ -13,7 +13,7 @@ from typing import Any
 
 from engram_py.dataclass import dataclass, field, replace
 from engram_py.lazy import regex
-from engram_py.sync.mutation import OWN_BLOCK, UNCHECKED, Mutation, precedence
+from engram_py.sync.mutation import OWN_BLOCK, SIGNATURE, UNCHECKED, Mutation, precedence
 from engram_py.text.normalize import dashed, folded, has_conflict
 from engram_py.times import MOST_DEVICE_CHARS, ZERO, Stamp, parse_stamp
 
@@ -21,7 +21,7 @@ from engram_py.times import MOST_DEVICE_CHARS, ZERO, Stamp, parse_stamp
 MOST_FILE_BYTES = 2**19
 _SLUG_CHARS = 60
 _NOTE = "# Written by engram: edit the text below, or type, topic and files; the rest is how copies are joined."
-_DIGEST = regex(r"^digest: ([0-9a-f]{16})\n", 8)  # re.MULTILINE
+_DIGEST = regex(r"^digest: ([0-9a-f]{16})\n(?:signature: ([\w.-]{1,200})\n)?", 8)  # re.MULTILINE
 _PLAIN = regex(r"[A-Za-z0-9_./@](?:[\w ./@+=~-]|:(?=\w))*")
 _SPAN = regex(r"(.+):(\d+)-(\d+)")
 _ID = regex(r"obs-[\w.-]{1,60}")
@@ -43,7 +43,8 @@ class MemoryFileError(ValueError):
 @dataclass(frozen=True, slots=True)
 class MemoryFile:
     """A memory as its file tells it. ``sync_id`` is empty in a file that a person began. ``state`` has the columns that
-    nobody reads, ``edited`` says that a person changed the file after it was written at ``clock``."""
+    nobody reads, ``edited`` says that a person changed the file after it was written at ``clock``; ``signature`` is
+    that of its person, as it stands there."""
 
     sync_id: str
     type: str
@@ -57,6 +58,7 @@ class MemoryFile:
     shown: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     state: Mapping[str, Any] = field(default_factory=dict)
     edited: bool = False
+    signature: str = ""
 
 
 # What people write of a memory: a review names what differs, and a merge decides on each.
@@ -82,7 +84,7 @@ def compose(observation: Mutation, relations: Iterable[Mutation] = ()) -> bytes:
     """Return the file of an observation and of the verdicts on it that were given from its side."""
     payload, own = observation.payload, observation.payload.get(OWN_BLOCK, {})
     state = {name: payload.get(name) for name in _ENGRAM} | {
-        name: value for name, value in own.items() if name not in ("guards", "clock", "format", UNCHECKED)
+        name: value for name, value in own.items() if name not in ("guards", "clock", "format", UNCHECKED, SIGNATURE)
     }
     anchors = own.get("anchors") or []
     verdicts = sorted((_verdict(one) for one in relations), key=lambda one: one["sync_id"])
@@ -100,6 +102,7 @@ def compose(observation: Mutation, relations: Iterable[Mutation] = ()) -> bytes:
             own.get("guards") or "",
             {verb: _targets(verdicts, verb) for verb in _SHOWN},
             _without_usual(state),
+            signature=own.get(SIGNATURE, ""),
         )
     ).encode()
 
@@ -110,9 +113,22 @@ def _text(file: MemoryFile) -> str:
     head += [("scope", scope), ("files", file.files), *((verb, file.shown.get(verb, ())) for verb in _SHOWN)]
     lines = [f"{name}: {_value(value)}" for name, value in head if value]
     lines += [f"guards: {file.guards}"] if file.guards else []
-    lines += [_NOTE, f"clock: {file.clock}", f"state: {_json(dict(file.state))}"]
+    lines += [_NOTE, f"clock: {file.clock}", *_state_lines(file.state)]
     begin, end = "---\n" + "".join(f"{line}\n" for line in lines), f"---\n\n# {file.title}\n\n{file.content}\n"
-    return f"{begin}digest: {_digest(begin + end)}\n{end}"
+    signature = f"signature: {file.signature}\n" if file.signature else ""
+    return f"{begin}digest: {_digest(begin + end)}\n{signature}{end}"
+
+
+def _state_lines(state: Mapping[str, Any]) -> list[str]:
+    """Return the columns that nobody reads, a short line each, so that two edits of a file meet in few of them; each
+    part of a list has its own."""
+    lines = ["state:"] if state else []
+    for name, value in sorted(state.items()):
+        if isinstance(value, list):
+            lines += [f"  {name}[]: {_json(one)}" for one in value]
+        else:
+            lines.append(f"  {name}: {_json(value)}")
+    return lines
 
 
 def _value(value: str | Sequence[str]) -> str:
@@ -178,7 +194,7 @@ def parse(data: bytes, name: str) -> MemoryFile:
     if digest is None or _digest(rest) != digest[1]:
         return _begun(values, body, name)
     title, _, content = body.removeprefix("\n# ").partition("\n\n")
-    return _memory(values, title, content[:-1], edited=False)
+    return replace(_memory(values, title, content[:-1], edited=False), signature=digest[2] or "")
 
 
 def parse_named(data: bytes, name: str) -> MemoryFile:
@@ -236,7 +252,8 @@ def _values(head: str) -> dict[str, Any]:
     """Return the front matter: ``state`` and ``guards`` are JSON, the rest is YAML. Raises MemoryFileError."""
     import yaml
 
-    lines = [line for line in head.split("\n") if not line.startswith(("state:", "guards:"))]
+    state, rest = _state_of(head.split("\n"))
+    lines = [line for line in rest if not line.startswith(("state:", "guards:"))]
     loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
     try:
         said = yaml.load("\n".join(lines), Loader=loader) or {}  # noqa: S506 (the base loader makes plain texts alone)
@@ -244,15 +261,37 @@ def _values(head: str) -> dict[str, Any]:
         raise MemoryFileError(f"the lines between --- are not YAML ({str(exc).splitlines()[0][:80]})") from None
     if not isinstance(said, dict):
         raise MemoryFileError("the lines between --- are no names with values")
-    for line in head.split("\n"):
+    for line in rest:
         name, _, value = line.partition(":")
         if name in ("state", "guards"):
-            try:
-                read = json.loads(value)
-                said[name] = read if name == "state" else value.strip()
-            except (ValueError, RecursionError):
-                raise MemoryFileError(f"{name}: not JSON; restore the line from git") from None
-    return said
+            read = _json_value(name, value)
+            said[name] = read if name == "state" else value.strip()
+    return said | ({"state": state} if state else {})
+
+
+def _state_of(lines: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
+    """Return the columns of the lines below ``state:``, and the other lines. Raises MemoryFileError."""
+    if "state:" not in lines:
+        return {}, list(lines)
+    begin = lines.index("state:") + 1
+    end = next((at for at in range(begin, len(lines)) if not lines[at].startswith("  ")), len(lines))
+    state: dict[str, Any] = {}
+    for line in lines[begin:end]:
+        name, _, value = line.strip().partition(": ")
+        read = _json_value(name, value)
+        if name.endswith("[]"):
+            state.setdefault(name[:-2], []).append(read)
+        else:
+            state[name] = read
+    return state, [*lines[: begin - 1], *lines[end:]]
+
+
+def _json_value(name: str, text: str) -> Any:
+    """Raises MemoryFileError."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise MemoryFileError(f"{name}: not JSON; restore the line from git") from None
 
 
 def _line(values: Mapping[str, Any], name: str) -> str:
@@ -300,6 +339,8 @@ def mutations(file: MemoryFile, project: str, clock: str = "", moment: str = "")
     payload |= {"scope": file.scope, "topic_key": file.topic or None, "project": project}
     own = state | ({"guards": file.guards} if file.guards else {})
     payload[OWN_BLOCK] = own | {"anchors": _anchors(file, moment), "format": 1}
+    if file.signature:
+        payload[OWN_BLOCK][SIGNATURE] = file.signature
     found = [Mutation("observation", file.sync_id, "upsert", project, payload, clock)]
     kept = [_relation(file.sync_id, one, project) for one in file.state.get("relations", []) if isinstance(one, dict)]
     return [*found, *kept, *_new_verdicts(file, project, clock, moment)]
@@ -316,7 +357,7 @@ def _anchors(file: MemoryFile, moment: str) -> list[dict[str, Any]]:
 
 
 def _relation(source: str, said: Mapping[str, Any], project: str) -> Mutation:
-    own = {name: said[name] for name in ("created_at", "updated_at", "superseded_at") if name in said}
+    own = {name: said[name] for name in ("created_at", "updated_at", "superseded_at", SIGNATURE) if name in said}
     payload = {name: said.get(name) for name in _RELATION} | {"source_id": source, "project": project, OWN_BLOCK: own}
     return Mutation("relation", str(said.get("sync_id")), "upsert", project, payload, str(said.get("clock")))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -15,6 +16,7 @@ from engram_py.sync.chunk import ChunkRefusedError
 from engram_py.sync.errors import SyncFolderError
 from engram_py.sync.git.folder import NAME, ChunkFolder, file_problem, not_written, read_file
 from engram_py.sync.git.memory_file import MOST_FILE_BYTES, MemoryFileError
+from engram_py.times import LAST_MILLISECOND
 
 FOLDER = f"{NAME}/memories"
 ENDING = ".md"
@@ -24,7 +26,6 @@ ATTRIBUTES = f"memories/*{ENDING} -text diff=markdown merge={DRIVER}\n"
 # How many files are on the disk, each before it appears; of more, a crash of the machine may lose what the next sync
 # writes again.
 _MOST_DURABLE = 20
-_MOST_COMMITS_KNOWN = 5_000
 _UNFINISHED = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply")
 _MOST_GIT_BYTES = 64 * 2**20
 _MOST_ATTRIBUTES_BYTES = 2**16
@@ -65,24 +66,29 @@ class MemoryFolder:
         except OSError:
             return 0
 
-    def list(self) -> dict[str, Listed]:
-        """Return the files by name. Raises SyncFolderError."""
+    def list(self) -> tuple[dict[str, Listed], list[str]]:
+        """Return the files by name, and the names that are no text. Raises SyncFolderError."""
         self._outer.check(self.path)
         found: dict[str, Listed] = {}
+        unnamed: list[str] = []
         try:
             with os.scandir(self.path) as entries:
                 for entry in entries:
-                    if entry.name.endswith(ENDING) and not entry.name.startswith("."):
+                    if not entry.name.endswith(ENDING) or entry.name.startswith("."):
+                        continue
+                    if not _is_utf8(entry.name):
+                        unnamed.append(ascii(entry.name)[1:-1])
+                    else:
                         about = entry.stat(follow_symlinks=False)
                         problem = file_problem(about.st_mode)
                         if not problem and about.st_size > MOST_FILE_BYTES:
                             problem = f"it has {about.st_size:,} bytes; the limit is {MOST_FILE_BYTES:,}"
                         found[entry.name] = Listed(about.st_size, about.st_mtime_ns, problem)
         except FileNotFoundError:
-            return {}
+            return {}, []
         except OSError as exc:
             raise SyncFolderError(str(self.path), f"it cannot be read ({reason(exc)})") from exc
-        return found
+        return found, unnamed
 
     def read(self, name: str) -> bytes:
         """Return the bytes of a file. Raises MemoryFileError."""
@@ -128,13 +134,12 @@ class MemoryFolder:
 
 @dataclass(frozen=True, slots=True)
 class Commits:
-    """The commits of a file in the history of HEAD: who made the last one and when (Unix milliseconds, the author's
-    own). ``here``: it was made in this clone, and did not arrive by a pull. ``ids`` are the commits, newest first, and
-    ``blobs`` git's names of the file's bytes after each, empty where it was deleted."""
+    """The commits of a file in the history of HEAD: the name that the author of the last one gives themselves, a label
+    alone, and when it was made (Unix milliseconds, the author's own; 0 where it is no time). ``ids`` are the commits,
+    newest first, and ``blobs`` git's names of the file's bytes after each, empty where it was deleted."""
 
     milliseconds: int
     author: str
-    here: bool
     ids: list[str] = field(default_factory=list)
     blobs: list[str] = field(default_factory=list)
 
@@ -163,10 +168,11 @@ class GitView:
         return self._tree(self._repository.commit) if self._repository.commit else {}
 
     @cached_property
-    def default(self) -> dict[str, str] | None:
-        """The files of the default branch, where what was reviewed is; None where no branch is known to be it."""
+    def default(self) -> dict[str, str]:
+        """The files of the default branch, where what was reviewed is; where no branch is known to be it, of HEAD in a
+        repository without remotes, else none."""
         if self._default is None:
-            return None
+            return {} if self._remotes else self.head
         ref, commit = self._default
         here = self._repository.branch is not None and ref == f"refs/heads/{self._repository.branch}"
         return self.head if here or commit == self._repository.commit else self._tree(commit)
@@ -177,13 +183,15 @@ class GitView:
         if self._repository.commit is None:
             return {}
         # All of it: of two sides that were merged git leaves the one out whose files were not taken.
-        wanted = ("--full-history", "-c", "--no-renames", "--raw", "--no-abbrev", "-z", "--format=%x01%H%x00%at%x00%an")
+        wanted = ("--full-history", "-c", "--no-renames", "--raw", "--no-abbrev", "-z")
+        mark = secrets.token_hex(16)  # an author's name may hold any other
         found: dict[str, Commits] = {}
-        for record in self._ask("log", *wanted, "HEAD", "--", FOLDER).split("\1")[1:]:
+        said = self._ask("log", *wanted, f"--format={mark}%H%x00%at%x00%an", "HEAD", "--", FOLDER)
+        for record in said.split(mark)[1:]:
             commit, at, author, *rest = (part.strip("\n") for part in record.split("\0"))
             changes = [part for part in rest if part]
             for about, path in zip(changes[::2], changes[1::2], strict=False):
-                last = Commits(int(at) * 1000, author, commit in self._made_here)
+                last = Commits(_milliseconds(at), author)
                 blob = about.split(" ")[-2]  # that after the commit stands before the letters of what it did
                 known = found.setdefault(_name(path), last)
                 known.ids.append(commit)
@@ -216,22 +224,27 @@ class GitView:
 
     @cached_property
     def _default(self) -> tuple[str, str] | None:
-        heads = ("refs/remotes/origin/HEAD", "refs/remotes/*/HEAD")
-        refs = (*heads, "refs/remotes/origin/main", "refs/remotes/origin/master")
-        own = ("refs/heads/main", "refs/heads/master", "refs/heads/trunk")
-        said = self._ask("for-each-ref", "--format=%(refname) %(objectname)", *refs, *own)
+        """The default branch and its commit: that of the remote that the person cloned."""
+        remote = f"refs/remotes/{self._remote}" if self._remote else ""
+        refs = [f"{remote}/{name}" for name in ("HEAD", "main", "master")] if remote else []
+        refs += [f"refs/heads/{name}" for name in ("main", "master", "trunk")]
+        said = self._ask("for-each-ref", "--format=%(refname) %(objectname)", *refs)
         found = dict(line.split(" ", 1) for line in said.splitlines())
-        first = next((ref for ref in found if ref.endswith("/HEAD")), None)
-        chosen = first or next((ref for ref in (*refs, *own) if ref in found), None)
+        chosen = next((ref for ref in refs if ref in found), None)
         return (chosen, found[chosen]) if chosen else None
 
     @cached_property
-    def _made_here(self) -> frozenset[str]:
-        said = self._ask(
-            "reflog", "show", f"--max-count={_MOST_COMMITS_KNOWN}", "--format=%H %gs", "HEAD", optional=True
-        )
-        lines = (line.partition(" ") for line in said.splitlines())
-        return frozenset(commit for commit, _, what in lines if what.startswith(("commit", "revert")))
+    def _remote(self) -> str:
+        """The remote that the person cloned: that of git's setting ``engram.remote``, ``origin``, or the only one."""
+        named = self._ask("config", "--get", "engram.remote", optional=True).strip()
+        for name in (named, "origin"):
+            if name in self._remotes:
+                return name
+        return self._remotes[0] if len(self._remotes) == 1 else ""
+
+    @cached_property
+    def _remotes(self) -> list[str]:
+        return [name for name in self._ask("remote", optional=True).split("\n") if name]
 
     def _tree(self, commit: str) -> dict[str, str]:
         said = self._ask("ls-tree", "-z", commit, f"{FOLDER}/", optional=True)
@@ -260,6 +273,17 @@ def tree_of(said: str) -> dict[str, tuple[str, str]]:
     """Return mode and git's name of each entry of the folder, by its name, of what ``git ls-tree -z`` said."""
     entries = (entry.partition("\t") for entry in said.split("\0") if entry)
     return {_name(path): (about.split(" ")[0], about.split(" ")[2]) for about, _, path in entries}
+
+
+def _is_utf8(name: str) -> bool:
+    """Return whether a file's name is text: of any other the system gives halves of surrogate pairs."""
+    return name.encode("utf-8", "replace").decode() == name
+
+
+def _milliseconds(seconds: str) -> int:
+    """Return a commit's time, 0 where it has none or one that no calendar has."""
+    at = int(seconds) * 1000 if seconds.isdecimal() else 0
+    return at if at <= LAST_MILLISECOND else 0
 
 
 def _name(path: str) -> str:

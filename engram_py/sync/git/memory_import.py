@@ -6,21 +6,23 @@ branch has reaches no memory that is here before the default branch has it; a ne
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
 from engram_py.database.mutation_queue import Journal
 from engram_py.database.store import Row
 from engram_py.dataclass import dataclass, replace
+from engram_py.files import readable
 from engram_py.observations import topics
 from engram_py.privacy import provenance
+from engram_py.privacy.signatures import row_signer
 from engram_py.relations import table as relations
 from engram_py.sync.git import table
-from engram_py.sync.git.memories import MemoryPlace
+from engram_py.sync.git.memories import UNNAMED, MemoryPlace
 from engram_py.sync.git.memory_file import MemoryFile, MemoryFileError, after, blob, id_of, mutations, parse_named
 from engram_py.sync.git.memory_folder import Commits, Listed
-from engram_py.sync.git.table import ChunkRefusal, MemoriesRead, Noted
-from engram_py.sync.mutation import OWN_BLOCK, AppliedBatch, Mutation
+from engram_py.sync.git.table import ChunkRefusal, HandEdit, MemoriesRead, Noted
+from engram_py.sync.mutation import OWN_BLOCK, AppliedBatch, Mutation, signed_content
 from engram_py.sync.replica.project_access import folder_rows
 from engram_py.times import ZERO, dated, is_ahead, to_text
 
@@ -43,7 +45,8 @@ _STEP = 50  # rows in one transaction, for which other writers wait
 @dataclass(frozen=True, slots=True)
 class _Seen:
     """A file that was read: what it says, and how git has it. ``moment`` is when a person changed it, empty where a
-    machine wrote it; ``own``: on this machine; ``reviewed``: the default branch has it."""
+    machine wrote it; ``own``: the user signed it, or says that the edit is theirs (``by_hand``); ``reviewed``: the
+    default branch has it."""
 
     file: MemoryFile
     noted: Noted
@@ -58,13 +61,17 @@ class _Seen:
 class MemoryImport:
     """One import. A file is noted when its memory is stored: a crash in between reads it again."""
 
-    def __init__(self, place: MemoryPlace, journal: Journal) -> None:
-        self._place, self._journal = place, journal
+    def __init__(
+        self, place: MemoryPlace, journal: Journal, mine: Callable[[Sequence[HandEdit]], bool] | None = None
+    ) -> None:
+        """``mine`` is asked once whether the user made these edits of their memories; without it they are nobody's."""
+        self._place, self._journal, self._mine = place, journal, mine
+        self._unsigned: dict[str, HandEdit] = {}  # by file name
         self._notes: dict[str, Noted] = {}
         self._batches: dict[tuple[str, str, bool], list[Mutation]] = {}  # by source, author, and whether it is our own
         self._clocks: dict[str, str] = {}  # by shared id: the clock that a memory has by its file
         self._unsaid: set[str] = set()  # files with a clock that only this machine knows: the export says it in them
-        self._promoted: dict[str, str] = {}  # by shared id: the author of what the default branch has now
+        self._promoted: dict[str, _Seen] = {}  # by shared id: what the default branch has now
         self._forgotten: list[str] = []
         self._dropped: list[str] = []
         self._deleted: list[str] = []
@@ -76,14 +83,17 @@ class MemoryImport:
     def run(self) -> MemoriesRead:
         """Read what is new or changed. Raises SyncFolderError."""
         place, looked = self._place, self._place.looked
-        listing = place.folder.list()
+        listing, unnamed = place.folder.list()
+        self._refused += [ChunkRefusal(name, UNNAMED) for name in unnamed]
         missing = [name for name in place.known if name not in listing] if place.folder.is_shared else []
         files = self._read(place.changed(listing), listing)
         here = place.states(
             [*(file.sync_id for file in files.values()), *(place.known[one].sync_id for one in missing)]
         )
+        self._find_edits(files, here)
+        claimed = self._claimed()
         for name, file in files.items():
-            seen = self._seen(file, self._notes[name], here.get(file.sync_id))
+            seen = self._seen(file, self._notes[name], here.get(file.sync_id), is_claimed=name in claimed)
             if seen is not None:
                 self._take(seen, here.get(file.sync_id))
         present = {note.sync_id for note in self._notes.values()}
@@ -101,6 +111,7 @@ class MemoryImport:
             deleted=tuple(self._deleted),
             branch=place.named("branch"),
             waiting=place.named("waits"),
+            unsigned=tuple(one for name, one in self._unsigned.items() if name not in claimed),
             refused=tuple(self._refused),
             more=self._more,
         )
@@ -109,53 +120,78 @@ class MemoryImport:
 
     def _read(self, names: Sequence[str], listing: Mapping[str, Listed]) -> dict[str, MemoryFile]:
         """Return what files say; of those whose bytes are as they were, the new time is noted and no more."""
-        found: dict[str, MemoryFile] = {}
         job, total = self._place.job, 0
-        for name in names:
-            if job.is_late:
-                self._more = True
-                break
+
+        def read(name: str) -> MemoryFile | None:
+            nonlocal total
             row, about = self._place.known.get(name) or Noted(name), listing[name]
-            note = row._replace(size=about.size, changed_ns=about.changed_ns, reason="")
+            note = self._notes[name] = row._replace(size=about.size, changed_ns=about.changed_ns, reason="")
             total += about.size
-            try:
-                if about.problem:
-                    raise MemoryFileError(about.problem)
-                if total > job.most:
-                    raise MemoryFileError(f"this file would exceed the limit of {job.most // 2**20} MiB for one read")
-                data = self._place.folder.read(name)
-                self._notes[name] = note._replace(blob=blob(data))
-                if row.blob == blob(data) and row.state == "here":
-                    continue
-                file = parse_named(data, name)
-                if is_ahead(file.clock, now_milliseconds=self._now):
-                    raise MemoryFileError(f"clock: {dated(file.clock)} is in the future; restore the line from git")
-                found[name] = file
-            except MemoryFileError as exc:
-                self._refuse(note, str(exc))
-        return found
+            if about.problem:
+                raise MemoryFileError(about.problem)
+            if total > job.most:
+                raise MemoryFileError(f"this file would exceed the limit of {job.most // 2**20} MiB for one read")
+            data = self._place.folder.read(name)
+            self._notes[name] = note._replace(blob=blob(data))
+            if row.blob == blob(data) and row.state == "here":
+                return None
+            file = parse_named(data, name)
+            if is_ahead(file.clock, now_milliseconds=self._now):
+                raise MemoryFileError(f"clock: {dated(file.clock)} is in the future; restore the line from git")
+            mutations(file, job.project, file.clock, moment=_moment(0))  # what it says can be said, edited or not
+            return file
+
+        def in_time() -> Iterator[str]:
+            for name in names:
+                if job.is_late:
+                    self._more = True
+                    return
+                yield name
+
+        files = readable(in_time(), read, aside=lambda name, why: self._refuse(self._notes[name], why))
+        return {name: file for name, file in files if file is not None}
 
     def _refuse(self, note: Noted, reason: str) -> None:
         self._refused.append(ChunkRefusal(note.name, reason))
         self._notes[note.name] = note._replace(state="refused", reason=reason[:300])
 
-    def _seen(self, file: MemoryFile, note: Noted, here: Row | None) -> _Seen | None:
+    def _find_edits(self, files: Mapping[str, MemoryFile], here: Mapping[str, Row]) -> None:
+        """Note the edits of memories that are the user's own: they alone can say whether they made them."""
+        for name, file in files.items():
+            state, known = here.get(file.sync_id), self._place.known.get(name)
+            if file.edited and state is not None and state["own"] and known is not None and known.state != "branch":
+                last = self._place.git.commits.get(name) if self._is_committed(self._notes[name]) else None
+                self._unsigned[name] = HandEdit(name, file.title, last.author if last else "")
+
+    def _claimed(self) -> Collection[str]:
+        """Return the files whose edits the user says to be theirs."""
+        edits = tuple(self._unsigned.values())
+        return self._unsigned.keys() if edits and self._mine is not None and self._mine(edits) else ()
+
+    def _is_committed(self, note: Noted) -> bool:
+        return self._place.git.head.get(note.name) == note.blob
+
+    def _is_signed(self, file: MemoryFile) -> bool:
+        """Return whether the user's key signed a file as it is."""
+        if not file.signature:
+            return False
+        content = signed_content(mutations(file, self._place.job.project)[0])
+        return row_signer(content, file.signature) in self._place.job.keys.own
+
+    def _seen(self, file: MemoryFile, note: Noted, here: Row | None, *, is_claimed: bool) -> _Seen | None:
         """Return how git has a file; None where it waits, or git does not answer in time and it is read again."""
         git = self._place.git
-        committed = git.head.get(note.name) == note.blob
-        by_hand = file.edited and not committed
-        if by_hand and any(note.blob in blobs for blobs in git.elsewhere.values()):
-            # Another branch has it: no edit of this person's, however it came here.
-            self._notes[note.name] = note._replace(sync_id=file.sync_id, state="waits")
-            return None
-        if by_hand and note.name not in self._place.known and (other := self._other_file(file.sync_id)):
+        committed = self._is_committed(note)
+        is_new = not committed and file.edited and note.name not in self._place.known
+        if is_new and (other := self._other_file(file.sync_id)):
             self._refuse(note, f"it has the id of {other}: without its id line, it is a new memory")
             return None
         last = git.commits.get(note.name) if committed else None
-        reviewed = git.default is None or git.default.get(note.name) == note.blob
+        reviewed = committed and git.default.get(note.name) == note.blob
         passed = last is not None and here is not None and self._is_passed(file, note, last, here)
         changed = file.edited or passed
-        if changed and committed and last is None:
+        by_hand = is_claimed and file.edited
+        if changed and committed and last is None and not by_hand:
             self._more = True
             del self._notes[note.name]
             return None
@@ -166,10 +202,14 @@ class MemoryImport:
             base = str(here["clock"]) if here is not None and passed else file.clock
             clock = after(base, milliseconds=last.milliseconds, steps=last.count, of=note.blob[:16])
             moment = _moment(last.milliseconds)
+        elif changed:  # a draft that nobody committed: older than the commit that may follow
+            seconds = min(note.changed_ns // 10**9, self._now // 1000)
+            clock = after(file.clock, milliseconds=seconds * 1000, steps=0, of=note.blob[:16])
+            moment = _moment(seconds * 1000)
         # Who had the side of a conflict that was taken sees no change.
         self._unsaid |= {note.name} if passed else set()
         noted = note._replace(sync_id=file.sync_id, state="here")
-        own = by_hand or (last is not None and last.here)
+        own = by_hand or (not changed and self._is_signed(file))
         return _Seen(file, noted, clock, moment, last.author if last else "", by_hand, own, reviewed)
 
     def _other_file(self, sync_id: str) -> str:
@@ -205,7 +245,7 @@ class MemoryImport:
         kept = known.blob if known is not None and state in ("gone", "removed") else seen.noted.blob
         self._notes[name] = seen.noted._replace(state=state, blob=kept)
         if state == "here" and here is not None and here["source"] == self._place.branch_source:
-            self._promoted[sync_id] = seen.author
+            self._promoted[sync_id] = seen
         if state in ("here", "branch"):
             self._clocks[sync_id] = seen.clock
         if is_news:
@@ -223,23 +263,19 @@ class MemoryImport:
         if here is None or here["source"] == self._place.branch_source:
             return "branch", True
         # An older state, or the same under another name, is no news.
-        return ("here" if seen.clock <= here["clock"] else "waits"), False
+        return ("here" if seen.clock <= here["clock"] and not seen.file.edited else "waits"), False
 
     def _add(self, seen: _Seen, here: Row | None, *, is_of_branch: bool) -> None:
         file, source, author = seen.file, self._place.job.target, seen.author
         if is_of_branch:
             source = self._place.branch_source
             author = f"{author or 'somebody'}, on branch {self._place.repository.branch or 'without a name'}"
-        # A file that a person began gets its front matter where it was begun, committed or not.
-        begun = seen.own and not file.state and file.clock == ZERO
-        self._unsaid |= {seen.noted.name} if seen.by_hand or begun else set()
+        self._unsaid |= {seen.noted.name} if seen.by_hand else set()
         self._edited += file.edited and self._is_news(seen.noted)
         made = mutations(file, self._place.job.project, seen.clock if seen.moment else "", seen.moment)
-        if here is not None and here["clock"] == seen.clock:
+        if here is not None and here["clock"] == seen.clock and (here["own"] or not seen.own):
             made = made[1:]  # as it is here: only a verdict can be new
-        # What this person wrote by hand is theirs; what a machine wrote stays whose it was.
-        hand = seen.own and file.edited
-        self._batches.setdefault((source, "" if hand else author, hand), []).extend(made)
+        self._batches.setdefault((source, "" if seen.by_hand else author, seen.by_hand), []).extend(made)
 
     # --- what a missing file says -----------------------------------------------------------------------------
 
@@ -260,11 +296,11 @@ class MemoryImport:
         elif last is not None and row.name in git.head:
             if self._place.job.until is None:  # deleted by hand, and a person syncs
                 self._delete(row, *self._stamp(), "", own=True)
-        elif last is not None and (last.here or git.default is None or row.name not in git.default):
+        elif last is not None and row.name not in git.default:
             # After the memory, unless it changed here since.
             base, of = str(here["clock"]) if self._is_unchanged(row) else ZERO, id_of(row.name)[4:]
             clock = after(base, milliseconds=last.milliseconds, steps=last.count, of=of)
-            self._delete(row, clock, _moment(last.milliseconds), last.author, own=last.here)
+            self._delete(row, clock, _moment(last.milliseconds), last.author, own=False)
         elif last is not None:
             self._notes[row.name] = row._replace(state="waits")
 
@@ -304,24 +340,24 @@ class MemoryImport:
         """Leave what there is no time for: its files are read again."""
         left = {one.entity_key if one.entity == "observation" else str(one.payload["source_id"]) for one in rows}
         self._notes = {name: note for name, note in self._notes.items() if note.sync_id not in left}
-        self._promoted = {one: author for one, author in self._promoted.items() if one not in left}
+        self._promoted = {one: seen for one, seen in self._promoted.items() if one not in left}
         self._more = True
 
     def _keep(self, looked: str) -> None:
         """Note what was seen, now that it is in the database."""
         place, target = self._place, self._place.job.target
-        upto, before = table.memory_folder(place.store, target)
-        if not (self._notes or self._dropped or before != looked):
+        before = table.memory_folder(place.store, target)
+        if not (self._notes or self._dropped or before.looked != looked):
             return
         ids = [note.sync_id for note in self._notes.values() if note.sync_id in self._clocks]
         texts, states = place.rendered(ids, set(ids)), place.states(ids)
         with place.store.transaction():
-            for sync_id, author in self._promoted.items():
-                self._promote(sync_id, author)
+            for sync_id, seen in self._promoted.items():
+                self._promote(sync_id, seen)
             if self._promoted:
                 place.store.execute(_FORGET_BRANCH, branch=place.branch_source)
             place.note([self._with_render(one, texts, states) for one in self._notes.values()], dropped=self._dropped)
-            table.keep_memory_folder(place.store, target, upto_seq=upto, looked=looked)
+            table.keep_memory_folder(place.store, target, before._replace(looked=looked))
 
     def _with_render(self, note: Noted, texts: Mapping[str, bytes], states: Mapping[str, Row]) -> Noted:
         """Return a file with what its memory makes of it now; where that changed since, it is still to be written."""
@@ -330,11 +366,11 @@ class MemoryImport:
             return note
         return note._replace(render="" if note.name in self._unsaid else blob(texts[note.sync_id]))
 
-    def _promote(self, sync_id: str, author: str) -> None:
-        """Let a memory of a branch be one of the project's: the default branch has it. Call inside a transaction."""
-        store, key = self._place.store, f"~{author}" if author else ""
-        arrival = provenance.arrival_of(store, self._place.job.target, key, author)
-        store.update("observations", {"sync_id": sync_id}, {"arrival": arrival})
+    def _promote(self, sync_id: str, seen: _Seen) -> None:
+        """Let a memory of a branch come from the repository: the default branch has it. Call inside a transaction."""
+        store, author = self._place.store, seen.author
+        arrival = provenance.arrival_of(store, self._place.job.target, f"~{author}" if author else "", author)
+        store.update("observations", {"sync_id": sync_id}, {"arrival": None if seen.own else arrival})
         for sql in _PROMOTED:
             store.execute(sql, arrival=arrival, id=sync_id, branch=self._place.branch_source)
         row = store.row("select * from observations where sync_id = :id", id=sync_id)

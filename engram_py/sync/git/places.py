@@ -15,6 +15,7 @@ from engram_py.database.store import Store
 from engram_py.dataclass import dataclass
 from engram_py.files import read_bounded
 from engram_py.git.repository import Repository
+from engram_py.privacy.signatures import Keyring
 from engram_py.projects import table as project_table
 from engram_py.projects.merge import Merging
 from engram_py.projects.projects import Projects
@@ -26,7 +27,7 @@ from engram_py.sync.git import table
 from engram_py.sync.git.folder import ChunkFolder
 from engram_py.sync.git.table import Adoption
 from engram_py.sync.replica import project_access
-from engram_py.sync.sealing import DeviceKey, SealingKey
+from engram_py.sync.sealing import SealingKey
 
 if TYPE_CHECKING:
     from engram_py.sync.replica.replica import Replica
@@ -168,7 +169,8 @@ class Job:
     project: str
     names: frozenset[str] | None
     key: SealingKey | None
-    device: DeviceKey
+    device: str
+    keys: Keyring
     trusted: frozenset[str]
     allow_plain: bool = False
     progress: Progress | None = None

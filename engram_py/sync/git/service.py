@@ -12,6 +12,7 @@ from engram_py.database.runs import NamedLease
 from engram_py.dataclass import replace
 from engram_py.errors import InvalidArgumentError
 from engram_py.privacy import provenance
+from engram_py.privacy.signatures import Keyring, is_key
 from engram_py.privacy.trust import undecided
 from engram_py.projects import table as project_table
 from engram_py.projects.projects import Core
@@ -27,14 +28,23 @@ from engram_py.sync.errors import (
 from engram_py.sync.git import exporter, hooks, table
 from engram_py.sync.git.folder import NAME, uncommitted
 from engram_py.sync.git.importer import Importer, has_news, new_chunks
-from engram_py.sync.git.memories import MemoryExport, MemoryPlace
+from engram_py.sync.git.memories import MemoryExport, MemoryPlace, has_file
 from engram_py.sync.git.memory_folder import MemoryFolder
 from engram_py.sync.git.memory_import import MemoryImport
 from engram_py.sync.git.places import UNASKED_BYTES, Job, Places, Progress, SharedPlace
-from engram_py.sync.git.table import Adoption, ChunkRefusal, ChunksRead, ChunksWritten, Device, GitStatus, GitSynced
+from engram_py.sync.git.table import (
+    Adoption,
+    ChunkRefusal,
+    ChunksRead,
+    ChunksWritten,
+    Device,
+    GitStatus,
+    GitSynced,
+    HandEdit,
+)
 from engram_py.sync.mutation import ReplicaDigest
 from engram_py.sync.replica.table import deferred_counts
-from engram_py.sync.sealing import Keys, Parameters, SealingKey, WrongSecretError, derived_key, is_key, new_key
+from engram_py.sync.sealing import Keys, Parameters, SealingKey, WrongSecretError, derived_key, new_key
 
 if TYPE_CHECKING:
     from engram_py.sync.replica.replica import Replica
@@ -49,7 +59,7 @@ class GitSync:
     def __init__(self, core: Core, replica: Replica) -> None:
         self._store, self._journal = core.store, core.journal
         self._places = Places(core.store, core.journal, core.projects)
-        self._keys = Keys(core.store.path.parent)
+        self._keys, self._keyring = Keys(core.store.path.parent), Keyring(core.store.path.parent)
         self._replica = replica
 
     def sync(
@@ -66,6 +76,7 @@ class GitSync:
         format: str | None = None,
         progress: Progress | None = None,
         adopt: Callable[[Adoption], bool] | None = None,
+        mine: Callable[[Sequence[HandEdit]], bool] | None = None,
     ) -> GitSynced:
         """Import what is new in the folder, then export what it does not have yet.
 
@@ -74,7 +85,8 @@ class GitSync:
         is remembered as a key on this machine; with ``encrypt`` a folder that is not encrypted will be. Under a new key
         everything is written again.
         ``adopt`` decides whether a repository goes by another name, that of the one project its chunks are of; without
-        it, it does where no memory is joined with another.
+        it, it does where no memory is joined with another. ``mine`` decides whether the user made the edits by hand of
+        files that the user signed: then they are signed anew; without it they are nobody's.
 
         Raises:
             SyncError: the folder, the repository or the secret; nothing was written then, but for a full disk.
@@ -105,7 +117,7 @@ class GitSync:
             job = self._job(place, key, all_projects=all_projects, progress=progress)
         memories = MemoryPlace(job, place.repository)
         reads = read and _reads(memories, warnings)
-        memories_read = MemoryImport(memories, self._journal).run() if reads else None
+        memories_read = MemoryImport(memories, self._journal, mine).run() if reads else None
         sent = self._write(job, again=again) if write and form == "chunks" else None
         wants = write and form == "text"
         if wants and memories.git.is_busy and _BUSY not in warnings:
@@ -128,7 +140,7 @@ class GitSync:
             tuple(warnings),
             uncommitted(place.folder.root),
             adopted,
-            undecided(self._store, place.target) if read else (),
+            undecided(self._store, place.target, place.project) if read else (),
             memories_read,
             memories_sent,
         )
@@ -217,10 +229,14 @@ class GitSync:
         )
 
     def digest(self, *, project: str | None = None, all_projects: bool = False) -> ReplicaDigest:
-        """Return the value that two machines compare: equal when their shared rows are."""
+        """Return the value that two machines compare: equal when the rows that their folder shares are."""
         if all_projects:
             return self._replica.digest(projects=None)
-        return self._replica.digest(projects=[self._places.place(project, all_projects=True).project])
+        place = self._places.place(project)
+        texts, key = MemoryFolder(place.repository.root), self._keys.folder(place.target)
+        form = _format(None, texts, place, sealed=key is not None, all_projects=False)
+        counts_in = has_file if form == "text" and texts.exists else lambda mutation: True
+        return self._replica.digest(projects=[place.project], counts_in=counts_in)
 
     # --- whom to believe --------------------------------------------------------------------------------
 
@@ -240,22 +256,23 @@ class GitSync:
             raise InvalidArgumentError("key", key, expected="one of those that `engram sync --trusted` lists")
         place = self._places.place(all_projects=True)
         job = self._job(place, None, all_projects=True)
-        if trusted and key == job.device.key:
+        if trusted and key in job.keys.own:
             said = "this is the key of this device, which is always trusted"
             raise InvalidArgumentError("key", said=said, step="give the key of another device")
         with self._store.transaction():
             at = self._journal.now() if trusted else None
             table.trust(self._store, place.target, key=key, now=at)
             arrival = provenance.arrival_of(self._store, place.target, key)
-            self._store.update("arrivals", {"id": arrival}, {"trusted_at": at})
+            provenance.trust(self._store, arrival, place.project, at)
         return next(device for device in self._devices(job) if device.key == key)
 
     def untrust(self, key: str) -> Device:
         return self.trust(key, trusted=False)
 
     def _devices(self, job: Job) -> tuple[Device, ...]:
-        rows = [row for row in table.devices(self._store, job.target) if row["key"] != job.device.key]
-        own = Device(job.device.device, job.device.key, trusted=True, own=True)
+        key = job.keys.person.key
+        rows = [row for row in table.devices(self._store, job.target) if row["key"] != key]
+        own = Device(job.device, key, trusted=True, own=True)
         return (own, *(Device(row["device"], row["key"], row["trusted_at"] is not None) for row in rows))
 
     # --- hooks -------------------------------------------------------------------------------------------
@@ -292,7 +309,8 @@ class GitSync:
             project=place.project,
             names=None if all_projects else self._names(place.project),
             key=key,
-            device=self._keys.device(device),
+            device=device,
+            keys=self._keyring,
             trusted=frozenset(table.trusted(self._store, place.target)),
             allow_plain=allow_plain,
             progress=progress,

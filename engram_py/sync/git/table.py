@@ -60,11 +60,22 @@ class ChunksWritten:
 
 
 @dataclass(frozen=True, slots=True)
+class HandEdit:
+    """A file of the user's own memory that somebody changed by hand; ``author`` is the name in git's commit, empty
+    where it is not committed."""
+
+    name: str
+    title: str
+    author: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class MemoriesRead:
     """The result of reading a folder of memories. ``files`` were new or changed; ``edited`` of them were changed by
     hand. ``deleted`` names memories whose files somebody deleted, ``branch`` files that only this branch has: new ones
-    are here, apart; ``waiting`` are changes of known memories that count once the default branch has them. ``more``:
-    there was no time for all of it.
+    are here, apart; ``waiting`` are changes of known memories that count once the default branch has them. ``unsigned``
+    are edits of the user's own memories that the user has not said to be theirs. ``more``: there was no time for all of
+    it.
     """
 
     files: int = 0
@@ -73,6 +84,7 @@ class MemoriesRead:
     deleted: tuple[str, ...] = ()
     branch: tuple[str, ...] = ()
     waiting: tuple[str, ...] = ()
+    unsigned: tuple[HandEdit, ...] = ()
     refused: tuple[ChunkRefusal, ...] = ()
     more: bool = False
 
@@ -371,7 +383,7 @@ where project = :project and (deleted_at is null or folded_into is not null)
 """
 _STATES = """
 select o.sync_id, o.clock, o.project, o.scope, coalesce(arrivals.source, '') as source,
-    iif(o.folded_into is null, o.deleted_at, null) as deleted_at
+    iif(o.folded_into is null, o.deleted_at, null) as deleted_at, o.arrival is null as own
 from observations as o left join arrivals on arrivals.id = o.arrival
 where o.sync_id in (select value from json_each(:ids))
 """
@@ -407,15 +419,33 @@ def forget_memory_files(store: Store, target: str, names: Iterable[str]) -> None
     store.execute(sql, target=target, names=list(names))
 
 
-def memory_folder(store: Store, target: str) -> tuple[int, str]:
-    """Return up to which change a folder was written, and how it stood when it was read last."""
-    row = store.row("select upto_seq, looked from sync_memory_folders where target = :target", target=target)
-    return (row["upto_seq"], row["looked"]) if row else (0, "")
+class FolderState(NamedTuple):
+    """Up to which change a folder was written and with which key, and how it stood when it was read last."""
+
+    upto_seq: int = 0
+    looked: str = ""
+    signed_by: str = ""
 
 
-def keep_memory_folder(store: Store, target: str, *, upto_seq: int, looked: str) -> None:
+def memory_folder(store: Store, target: str) -> FolderState:
+    sql = "select upto_seq, looked, signed_by from sync_memory_folders where target = :target"
+    row = store.row(sql, target=target)
+    return FolderState(*row) if row else FolderState()
+
+
+def keep_memory_folder(store: Store, target: str, state: FolderState) -> None:
     """Call inside a transaction."""
-    store.insert("sync_memory_folders", {"target": target, "upto_seq": upto_seq, "looked": looked}, replace=True)
+    store.insert("sync_memory_folders", {"target": target, **state._asdict()}, replace=True)
+
+
+def own_memories(store: Store, target: str, project: str) -> list[str]:
+    """Return the user's own memories of a project that have a file."""
+    sql = """
+    select o.sync_id from sync_memory_files as file join observations as o on o.sync_id = file.sync_id
+    where file.target = :target and file.state = 'here' and o.project = :project and o.arrival is null
+    order by o.sync_id
+    """
+    return [row[0] for row in store.tuples(sql, target=target, project=project)]
 
 
 def changed_memories(store: Store, target: str, project: str, *, after: int) -> list[str]:
@@ -430,7 +460,7 @@ def memories_without_file(store: Store, target: str, project: str) -> list[str]:
 
 
 def memory_states(store: Store, ids: Sequence[str]) -> dict[str, Row]:
-    """Return clock, project, deletion, scope and source of the observations that are here, by their shared id."""
+    """Return clock, project, deletion, scope, source and ``own`` of the observations here, by their shared id."""
     return {row["sync_id"]: row for row in store.rows(_STATES, ids=ids)}
 
 

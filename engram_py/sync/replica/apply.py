@@ -14,7 +14,16 @@ from engram_py.database.store import Row
 from engram_py.dataclass import replace
 from engram_py.observations.save import expire
 from engram_py.observations.table import OWN_COLUMNS, OWN_SOMETIMES, SPECIAL
-from engram_py.sync.mutation import KINDS, OWN_BLOCK, Mutation, chosen_lifecycle, fingerprint, is_final, version_key
+from engram_py.sync.mutation import (
+    KINDS,
+    OWN_BLOCK,
+    SPOKEN,
+    Mutation,
+    chosen_lifecycle,
+    fingerprint,
+    is_final,
+    version_key,
+)
 from engram_py.sync.replica import table
 from engram_py.sync.replica.batch import Batch
 from engram_py.sync.replica.outgoing import portable_directory
@@ -34,8 +43,6 @@ from engram_py.times import consequence, just_after
 
 # What a row of Engram itself does not say: the row here keeps its own.
 _OURS = ("pinned", *SPECIAL, *OWN_COLUMNS, *OWN_SOMETIMES)
-# A row whose columns of these are as they were is still of whom it was.
-_SPOKEN = ("title", "content", "type", "topic_key", "aliases", "scope", "pinned", "about", "origin", "guards")
 
 
 def apply_observation(batch: Batch, mutation: Mutation, read: ParsedRow) -> bool:
@@ -64,6 +71,9 @@ def apply_observation(batch: Batch, mutation: Mutation, read: ParsedRow) -> bool
     mine = _columns_here(batch, here, columns)
     offered = {**columns, "given": read.project, "files": _anchor_key(read.anchors)}
     if not batch.outranks(mutation, offered, here["clock"], mine):
+        if offered == mine and mutation.clock == here["clock"] and here["arrival"] and batch.is_own(mutation):
+            batch.store.update("observations", {"id": here["id"]}, {"arrival": None})  # its person signed it since
+            return True
         arrival = batch.arrival(mutation)
         return _keep_version(batch, here["id"], key, read.columns, mutation.clock, live=here, of=arrival)
     if not batch.is_ahead(here["clock"]):
@@ -94,7 +104,8 @@ def _overwrite(
 ) -> None:
     batch.session(columns["session_id"], project)
     changed = {name: value for name, value in (columns | read.derived).items() if here[name] != value}
-    if changed.keys() & set(_SPOKEN):
+    # A row that says what it said is still its person's; a signature says more.
+    if changed.keys() & set(SPOKEN["observation"]) or batch.is_own(mutation):
         changed["arrival"] = batch.arrival(mutation)
     # As it is: whether it shows is worked out when all of the batch is here.
     changed |= {"clock": mutation.clock, "deleted_at": columns["deleted_at"], "folded_into": None}
@@ -248,12 +259,6 @@ _READERS: dict[str, Callable[[Mutation], Any]] = {
     "relation": read_relation,
 }
 _CARRIED_LIMIT_BYTES = 1_000_000
-# A row whose columns of these are as they were is still of whom it was.
-_SPOKEN_OF = {
-    "session": ("summary", "directory"),
-    "prompt": ("content",),
-    "relation": ("relation", "reason", "judgment_status", "superseded_at"),
-}
 
 # Dependencies first, deletions last.
 _ORDER = {kind: place for place, kind in enumerate(KINDS)}
@@ -308,7 +313,7 @@ def _apply_row(batch: Batch, mutation: Mutation, read: ParsedRow) -> bool | None
         batch.session(read.columns["session_id"], project)
     name, column = TABLES[entity]
     values = {**read.columns, **read.derived, "project": project, "clock": mutation.clock}
-    if here is None or any(here[name] != values[name] for name in _SPOKEN_OF[entity]):
+    if here is None or batch.is_own(mutation) or any(here[name] != values[name] for name in SPOKEN[entity]):
         values["arrival"] = batch.arrival(mutation)
     if here is None:
         batch.store.insert(name, {column: key, **values, **batch.new_id(name, read.number)})

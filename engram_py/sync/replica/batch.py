@@ -14,14 +14,18 @@ from engram_py.interchange.columns import EPOCH
 from engram_py.interchange.import_ledger import RECOVERED_SESSION, LocalIds
 from engram_py.observations.topics import Topic, topic_of, unshow
 from engram_py.privacy import provenance
+from engram_py.privacy.signatures import Keyring, row_signer
 from engram_py.projects import table as project_table
 from engram_py.sync.mutation import (
     OWN_BLOCK,
+    SIGNATURE,
+    SPOKEN,
     UNCHECKED,
     Mutation,
     Names,
     above,
     precedence,
+    signed_content,
     version_digest,
     version_key,
     wins,
@@ -45,6 +49,7 @@ class Batch:
     source: str
     now_milliseconds: int
     names: Names
+    keys: Keyring
     topics: set[Topic] = field(default_factory=set)
     renumbered: set[int] = field(default_factory=set)
     arrived: set[str] = field(default_factory=set)
@@ -57,9 +62,11 @@ class Batch:
     offered: dict[str, list[object]] = field(default_factory=dict)
     author: str = ""
     author_name: str = ""
+    signed_by: str = ""  # the key of who signed the whole that the rows came in
     own: bool = False  # what is applied was held here before
     _ids: dict[str, LocalIds] = field(default_factory=dict)
-    _arrivals: dict[tuple[str, str], int] = field(default_factory=dict)
+    _arrivals: dict[tuple[str, str, str], int] = field(default_factory=dict)
+    _signers: dict[int, tuple[dict[str, Any], tuple[str, str]]] = field(default_factory=dict)
     _now: str = ""
     _projects: set[str] = field(default_factory=set)
     _sessions: dict[str, str] = field(default_factory=dict)
@@ -116,24 +123,59 @@ class Batch:
             self._ids[name] = LocalIds(self.store, name, self.offered[name])
         return {"id": self._ids[name].of(number)}
 
-    def arrival(self, mutation: Mutation) -> int | None:
-        """Return where a row comes from: what the door says, unless its sender says that it is of somebody else.
+    def signer(self, mutation: Mutation) -> str:
+        """Return the key of the person who signed a row, empty without one: that of the row, else of what holds it."""
+        if mutation.entity not in SPOKEN:
+            return ""
+        block = mutation.payload.get(OWN_BLOCK) or {}
+        if signer := self._row_signer(mutation):
+            return signer
+        return "" if block.get(UNCHECKED) or _is_of_one_person(mutation) else self.signed_by
 
-        What Engram wrote as personal into a folder is of one person, whoever else is trusted there.
-        """
+    def _row_signer(self, mutation: Mutation) -> str:
+        """Return who signed a row itself. The payload is kept beside it, so that its address stays its own."""
+        known, signer = self._signers.get(id(mutation.payload), (None, ("", "")))
+        if known is not mutation.payload or signer[0] != mutation.clock:
+            signature = (mutation.payload.get(OWN_BLOCK) or {}).get(SIGNATURE)
+            signer = mutation.clock, row_signer(signed_content(mutation), signature) if signature else ""
+            self._signers[id(mutation.payload)] = mutation.payload, signer
+        return signer[1]
+
+    def is_own(self, mutation: Mutation) -> bool:
+        """Return whether the person of this memory signed a row, or wrote it by hand here."""
         claim = (mutation.payload.get(OWN_BLOCK) or {}).get(UNCHECKED)
-        if mutation.entity == "observation" and mutation.payload.get("scope") == "personal":
-            claim = claim or self.author_name or "one person"
-        if self.own and not claim:
+        signer = self.signer(mutation)
+        return bool(signer and signer in self.keys.own) or (self.own and not claim)
+
+    def arrival(self, mutation: Mutation) -> int | None:
+        """Return where a row comes from; None of what is the person's own.
+
+        A signature names the author, else the door does, unless the sender says that the row is of somebody else. What
+        Engram wrote as personal into a folder is of one person, whoever else is trusted there.
+        """
+        if self.is_own(mutation):
             return None
-        key = (self.source, str(claim or "")[:_CLAIM_CHARS])
+        claim = str((mutation.payload.get(OWN_BLOCK) or {}).get(UNCHECKED) or "")[:_CLAIM_CHARS]
+        if _is_of_one_person(mutation):
+            claim = claim or self.author_name or "one person"
+        signer = self.signer(mutation)
+        key = (self.source, signer, claim)
         if key not in self._arrivals:
             self._arrivals[key] = (
-                provenance.relayed(self.store, *key)
+                provenance.arrival_of(self.store, self.source, signer, claim or self.author_name)
+                if signer
+                else provenance.relayed(self.store, self.source, claim)
                 if claim
                 else provenance.arrival_of(self.store, self.source, self.author, self.author_name)
             )
         return self._arrivals[key]
+
+    def keep_signature(self, mutation: Mutation) -> None:
+        """Keep the signature of another person, who alone can make it, for whoever reads the row from here."""
+        if mutation.op == "upsert" and mutation.entity in SPOKEN and self._row_signer(mutation):
+            signature = mutation.payload[OWN_BLOCK][SIGNATURE]
+            row = {"entity": mutation.entity, "entity_key": mutation.entity_key, "clock": mutation.clock}
+            self.store.insert("signatures", row | {"signature": signature}, replace=True)
 
     def outranks(self, mutation: Mutation, columns: Mapping[str, Any], clock: str, here: Mapping[str, Any]) -> bool:
         """Return whether a state that arrived replaces the one that is here at ``clock``.
@@ -167,6 +209,7 @@ class Batch:
             sql = "delete from tombstones where entity = :entity and entity_key = :key"
             self.store.execute(sql, entity=entity, key=key)
         self.advance_clock(clock)
+        self.keep_signature(mutation)
         if not self.stand_above(mutation):
             sql = "delete from sync_ahead where entity = :entity and entity_key = :key"
             self.store.execute(sql, entity=entity, key=key)
@@ -288,6 +331,10 @@ class Batch:
             "clock": mutation.clock,
         }
         self.store.insert("sync_apply_deferred", row)
+
+
+def _is_of_one_person(mutation: Mutation) -> bool:
+    return mutation.entity == "observation" and mutation.payload.get("scope") == "personal"
 
 
 def _rank(mutation: Mutation) -> str:

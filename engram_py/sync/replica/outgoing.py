@@ -12,7 +12,6 @@ from engram_py.database.store import Row, Store
 from engram_py.dataclass import replace
 from engram_py.observations.table import ENGRAM, EXACT, OWN_COLUMNS, OWN_SOMETIMES, SOMETIMES, SPECIAL, TIMES
 from engram_py.observations.values import DISTILLER
-from engram_py.privacy.provenance import author_of
 from engram_py.relations.values import DUPLICATES
 from engram_py.sync.mutation import OWN_BLOCK, UNCHECKED, Mutation, chosen_lifecycle, version_key, version_owner
 from engram_py.sync.replica import table
@@ -182,8 +181,8 @@ def _payload(row: Row, names: tuple[str, ...], own: tuple[str, ...]) -> dict[str
 
 
 def _passed_on(row: Row) -> dict[str, str]:
-    """Return what tells the next machine that nobody here trusted where a row came from."""
-    return {UNCHECKED: author_of(row["unchecked"])} if row["unchecked"] else {}
+    """Return what tells the next machine that a row is not its sender's own."""
+    return {UNCHECKED: row["author"]} if row["author"] else {}
 
 
 def _upsert(entity: str, key: str, row: Row, payload: dict[str, Any]) -> Mutation:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC
 from typing import Any
 
@@ -22,8 +22,12 @@ from engram_py.database.soundness import OBSERVATIONS
 from engram_py.database.store import Row, Store
 from engram_py.dataclass import replace
 from engram_py.observations import topics
+from engram_py.privacy.signatures import Keyring
 from engram_py.relations import table as relations
 from engram_py.sync.mutation import (
+    OWN_BLOCK,
+    SPOKEN,
+    UNCHECKED,
     AppliedBatch,
     Changes,
     Mutation,
@@ -32,9 +36,11 @@ from engram_py.sync.mutation import (
     ReplicaDigest,
     entry_of,
     fingerprint,
+    signed_content,
     version_digest,
     version_key,
     version_owner,
+    with_signature,
 )
 from engram_py.sync.replica import table
 from engram_py.sync.replica.batch import HERE, Batch
@@ -197,6 +203,7 @@ class Replica:
     def __init__(self, store: Store, journal: Journal, *, prompts: bool = False) -> None:
         self._store = store
         self._journal = journal
+        self._keys = Keyring(store.path.parent)
         self._outgoing = Outgoing(store, prompts=prompts)
 
     def changes(
@@ -220,7 +227,7 @@ class Replica:
             # Read the end first: what is queued meanwhile belongs to the next call.
             end = table.newest_seq(self._store)
             queued = table.queued(self._store, after=after, towards=towards, projects=projects, limit=max_rows)
-            made = self._outgoing.mutations(queued)
+            made = self._signed(self._outgoing.mutations(queued))
         kept: list[Mutation] = []
         size = 0
         for mutation in made:
@@ -235,7 +242,7 @@ class Replica:
         """Return rows of one kind as they are now, without those that must stay on this machine."""
         with self._store.transaction():
             self._prepare()
-            return [one for one in self._outgoing.rows(entity, keys) if one.entity]
+            return self._signed([one for one in self._outgoing.rows(entity, keys) if one.entity])
 
     def apply(
         self,
@@ -244,14 +251,16 @@ class Replica:
         source: str = "",
         author: str = "",
         author_name: str = "",
+        signed_by: str = "",
         own: bool = False,
     ) -> AppliedBatch:
         """Apply mutations of other machines in one transaction; an unreadable one is refused by its index.
 
         The order of the batch, of batches, and how often one arrives make no difference to what is here in the end.
         ``source`` is the target they came from, which is not told of them again. ``author`` is what the door knows of
-        who wrote them, ``author_name`` how they call themselves; see ``privacy/provenance.py``. ``own``: the user of
-        this machine wrote them, by hand in a file.
+        who wrote them, ``author_name`` how they call themselves; see ``privacy/provenance.py``. ``signed_by`` is the
+        key that signed them as a whole; a row has a signature of its own besides. ``own``: the user of this machine
+        says that they wrote them.
         """
         # Imported here: reading what others sent needs pydantic, telling them does not.
         from engram_py.sync.replica.apply import apply_order
@@ -263,7 +272,7 @@ class Replica:
         with self._store.transaction():
             self._journal.device()  # made by now, or nothing here could be told from what others wrote
             batch = self._prepare(source)
-            batch.author, batch.author_name, batch.own = author, author_name, own
+            batch.author, batch.author_name, batch.signed_by, batch.own = author, author_name, signed_by, own
             for mutation, read in zip(mutations, parsed, strict=True):
                 if (number := getattr(read, "number", None)) is not None:
                     batch.offered.setdefault(TABLES[mutation.entity][0], []).append(number)
@@ -294,8 +303,11 @@ class Replica:
         self._erase(batch)
         return total
 
-    def digest(self, *, projects: Sequence[str] | None = None) -> ReplicaDigest:
-        """Return a value that two replicas share exactly when their shared rows, texts and verdicts are equal.
+    def digest(
+        self, *, projects: Sequence[str] | None = None, counts_in: Callable[[Mutation], bool] = lambda mutation: True
+    ) -> ReplicaDigest:
+        """Return a value that two replicas share exactly when their shared rows, texts and verdicts are equal, of those
+        that ``counts_in`` counts.
 
         Reads every shared row; true of a moment only while nobody writes. What is of one machine alone has no part in
         it: personal rows, unanswered questions, how often something was read, numbers of rows, projects without rows.
@@ -304,7 +316,7 @@ class Replica:
             self._prepare()
         # Outside of it: reading a large memory takes seconds, for which nobody should have to wait.
         total, counts = 0, dict.fromkeys((*table.PAGES, "version", "alias", "deleted"), 0)
-        for mutation in self._all_rows(projects):
+        for mutation in filter(counts_in, self._all_rows(projects)):
             total += _number(mutation)
             kind = "deleted" if mutation.op == "delete" else mutation.entity
             counts[kind] = counts.get(kind, 0) + 1
@@ -312,10 +324,29 @@ class Replica:
 
     # --- the parts ---------------------------------------------------------------------------------------
 
+    def _signed(self, made: Sequence[Mutation]) -> list[Mutation]:
+        """Return rows with the signature of their person: the own ones are signed, others have the one they came with.
+
+        Raises PersonKeyError, DataDirError.
+        """
+        others = [(one.entity, one.entity_key) for one in made if UNCHECKED in one.payload.get(OWN_BLOCK, {})]
+        kept = table.by_name(self._store, "signatures", others) if others else {}
+        found: list[Mutation] = []
+        for one in made:
+            signature = ""
+            if one.op == "upsert" and one.entity in SPOKEN:
+                if UNCHECKED not in one.payload[OWN_BLOCK]:
+                    signature = self._keys.person.sign(signed_content(one))
+                elif (row := kept.get((one.entity, one.entity_key))) is not None and row["clock"] == one.clock:
+                    signature = row["signature"]
+            found.append(with_signature(one, signature) if signature else one)
+        return found
+
     def _prepare(self, source: str = "") -> Batch:
         collect_aliases(self._store)
         moment = self._journal.moment().astimezone(UTC)
-        batch = Batch(self._store, self._journal, source, int(moment.timestamp() * 1000), load_names(self._store))
+        now_milliseconds = int(moment.timestamp() * 1000)
+        batch = Batch(self._store, self._journal, source, now_milliseconds, load_names(self._store), self._keys)
         if due := deferred(self._store, until=due_before(batch.now_milliseconds)):
             self._retry(batch, due)
             self._finish(batch)

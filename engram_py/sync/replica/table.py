@@ -7,7 +7,7 @@ from typing import Any
 
 from engram_py.database.mutation_queue import TABLES
 from engram_py.database.store import Row, Store
-from engram_py.privacy.provenance import unchecked
+from engram_py.privacy.provenance import author
 
 # The kinds that belong to a project, and move with its name.
 OWNED = ("session", "observation", "prompt", "relation")
@@ -21,7 +21,7 @@ _STATE = {"observation": "iif(t.folded_into is null, t.deleted_at, null) as dele
 
 OUTGOING = {
     entity: f"select {_STATE.get(entity, '')}t.*, {_GIVEN.format(entity=entity, key=key)},"
-    f" {unchecked('t')} as unchecked from {table} as t"
+    f" {author('t')} as author from {table} as t"
     f" where t.{key} in (select value from json_each(:keys))"
     for entity, (table, key) in TABLES.items()
     if entity in OWNED
@@ -97,7 +97,7 @@ def versions(store: Store, keys: Sequence[tuple[str, str]]) -> list[Row]:
     sql = f"""
     select observations.sync_id, observations.scope, observations.origin, observations.type,
         observations.tool_name, observations.arrival,
-        v.digest, v.title, v.content, v.created_at, v.clock, {unchecked("v")} as unchecked
+        v.digest, v.title, v.content, v.created_at, v.clock, {author("v")} as author
     from json_each(:keys) as wanted
     join observations on observations.sync_id = wanted.value ->> 0
     join observation_versions as v on v.observation_id = observations.id and v.digest = wanted.value ->> 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shutil
@@ -90,7 +91,7 @@ def test_every_machine_writes_the_same_bytes(ada: Member, bob: Member) -> None:
     for path in files(bob).values():
         path.unlink()
     bob.git("rm", "-q", "--cached", "-r", ".engram/memories")
-    bob.app.trust.source(*(one.source for one in bob.app.trust.arrivals().items))
+    bob.app.trust.project()
     bob.sync.sync(read=False, again=True)
 
     assert {name: path.read_bytes() for name, path in files(bob).items()} == before
@@ -165,20 +166,39 @@ def test_a_hand_edit_is_a_revision_by_its_git_author(ada: Member, bob: Member) -
     assert [one.name for one in ada.app.trust.arrivals().items] == ["Bob"]
 
 
-def test_what_a_person_edits_and_commits_here_is_their_own(ada: Member) -> None:
+def test_an_edit_by_hand_waits_until_somebody_says_that_it_is_theirs(ada: Member) -> None:
+    ada.save("Ports", "8080.")
+    ada.shared()
+    edit(files(ada)["Ports"], "8080", "9090")
+
+    done = read(ada)
+
+    assert [(one.title, one.author) for one in done.unsigned] == [("Ports", "")]
+    assert content(ada, "Ports") == "8080."
+    ada.sync.sync(mine=lambda edits: True)
+    assert (content(ada, "Ports"), row(ada, "Ports")["arrival"]) == ("9090.", None)
+    assert read(ada).unsigned == ()
+    assert "\nsignature: " in files(ada)["Ports"].read_text(encoding="utf-8")
+
+
+def test_who_edits_by_hand_and_commits_has_edited_the_projects_memory(ada: Member) -> None:
     ada.save("Ports", "8080.")
     ada.shared()
     edit(files(ada)["Ports"], "8080", "9090")
     ada.commit()
+    ada.git("push", "-q", "origin", "HEAD")
 
-    assert read(ada).edited == 1
+    done = read(ada)
 
-    assert content(ada, "Ports") == "9090."
-    assert row(ada, "Ports")["arrival"] is None
-    assert ada.sync.sync().memories_written == MemoriesWritten()  # git has it: nothing makes it dirty again
+    assert [(one.title, one.author) for one in done.unsigned] == [("Ports", "Ada")]
+    [hit] = ada.app.search("Ports").results
+    assert (hit.unchecked or "").endswith("\nAda")
+    ada.app.trust.project()
+    [hit] = ada.app.search("Ports").results
+    assert (hit.unchecked, hit.author) == (None, "Ada")
 
 
-def test_a_file_that_a_person_begins_is_a_memory_and_gets_its_front_matter(ada: Member, bob: Member) -> None:
+def test_a_file_that_a_person_begins_is_nobodys_until_it_is_accepted_and_signed(ada: Member, bob: Member) -> None:
     folder = ada.root / ".engram" / "memories"
     folder.mkdir(parents=True)
     (folder / "deploys.md").write_text("# Deploys run from main\n\nNobody deploys a branch.\n", encoding="utf-8")
@@ -187,7 +207,57 @@ def test_a_file_that_a_person_begins_is_a_memory_and_gets_its_front_matter(ada: 
     bob.pulled()
 
     assert ada.titles() == bob.titles() == ["Deploys run from main"]
-    assert (folder / "deploys.md").read_text(encoding="utf-8").startswith("---\nid: obs-")
+    assert all(row(one, "Deploys run from main")["arrival"] for one in (ada, bob))
+    ada.app.observations.accept(1)
+    ada.sync.sync()
+    assert "\nsignature: " in (folder / "deploys.md").read_text(encoding="utf-8")
+
+
+def test_a_file_that_the_user_signed_is_theirs_on_every_machine_that_has_the_key(ada: Member, bob: Member) -> None:
+    ada.shared("Ports")
+    bob.pulled()
+    assert row(bob, "Ports")["arrival"] is not None
+
+    bob.app.trust.take_in_key(ada.app.trust.keys.phrase().phrase)
+
+    assert row(bob, "Ports")["arrival"] is None
+    ada.shared("Hosts")
+    bob.pulled()
+    assert row(bob, "Hosts")["arrival"] is None
+
+
+def test_what_another_key_signed_is_signed_anew_once_the_key_changed(ada: Member, bob: Member) -> None:
+    ada.shared("Ports")
+    bob.app.trust.keys.show()
+    ada.app.trust.take_in_key(bob.app.trust.keys.phrase().phrase)
+
+    assert ada.sync.sync().memories_written.written  # type: ignore[union-attr]
+
+    assert f"signature: {bob.app.trust.keys.show().key}." in files(ada)["Ports"].read_text(encoding="utf-8")
+
+
+def test_a_signature_is_of_one_text_and_one_clock(ada: Member, bob: Member) -> None:
+    ada.save("Ports", "8080.")
+    ada.shared()
+    bob.app.trust.take_in_key(ada.app.trust.keys.phrase().phrase)
+    whole = files(ada)["Ports"].read_text(encoding="utf-8")
+    forged = whole.replace("8080", "9090")
+    digest = re.search(r"(?m)^digest: .*\n", forged)
+    signature = re.search(r"(?m)^signature: .*\n", forged)
+    assert digest
+    assert signature
+    bare = forged.replace(digest[0], "").replace(signature[0], "")
+    made = f"digest: {hashlib.sha256(bare.encode()).hexdigest()[:16]}\n"
+    bob.pulled()
+    path = files(bob)["Ports"]
+    path.unlink()
+    path.write_text(forged.replace(digest[0], made), encoding="utf-8")
+    bob.commit()
+    bob.git("push", "-q", "origin", "HEAD")
+
+    read(bob)
+
+    assert content(bob, "Ports") == "8080." or row(bob, "Ports")["arrival"] is not None
 
 
 def test_type_topic_files_and_verdicts_can_be_edited(ada: Member) -> None:
@@ -201,7 +271,7 @@ def test_type_topic_files_and_verdicts_can_be_edited(ada: Member) -> None:
         f"type: policy\ntopic: style/tabs\nfiles: [a.py, 'b.py']\nsupersedes: {old}\n",
     )
 
-    ada.sync.sync()
+    ada.sync.sync(mine=lambda edits: True)
 
     new = ada.app.get(2)
     assert (new.observation.type, new.observation.topic_key) == ("policy", "style/tabs")
@@ -342,7 +412,8 @@ def test_trust_of_the_repository_ends_at_the_branch(pull_request: Member) -> Non
     read(pull_request)
     target = row(pull_request, "Added")["arrival"]
     sources = {one.id: one.source for one in pull_request.app.trust.arrivals().items}
-    pull_request.app.trust.source(str(sources[target]).removesuffix("/branch"))  # type: ignore[index]
+    source = str(sources[target]).removesuffix("/branch")  # type: ignore[index]
+    pull_request.app.trust.source(source, projects=["widgets"])
 
     [hit] = pull_request.app.search("Bob's rules").results
     assert hit.unchecked
@@ -513,7 +584,7 @@ def test_secrets_of_a_hand_edit_are_redacted_in_the_memory_and_in_the_file(ada: 
     ada.sync.sync()
     edit(files(ada)["Token"], "in the vault", secret)
 
-    ada.sync.sync()
+    ada.sync.sync(mine=lambda edits: True)
 
     assert secret not in content(ada, "Token")
     assert secret not in files(ada)["Token"].read_text(encoding="utf-8")

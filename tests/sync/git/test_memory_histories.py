@@ -189,7 +189,8 @@ class TextFolders(RuleBasedStateMachine):
     def _trust(self, member: Member) -> None:
         """Everybody trusts everybody: what others say of a topic takes the place of one's own."""
         sources = [row[0] for row in member.app.store.tuples("select distinct source from arrivals")]
-        member.app.trust.source(*(one for one in sources if not one.endswith("/branch")))
+        projects = [row[0] for row in member.app.store.tuples("select name from projects")]
+        member.app.trust.source(*(one for one in sources if not one.endswith("/branch")), projects=projects)
 
     def _memory(self, member: Member) -> list[tuple[Any, ...]]:
         sql = (

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from engram_py.errors import InvalidArgumentError
-from engram_py.sync.sealing import DeviceKey
+from engram_py.privacy.signatures import PersonKey, PersonKeyError
 from tests.sync.git.conftest import Joining, Member, put_chunk
 
 ROW = {
@@ -107,14 +107,12 @@ def test_trust_is_of_this_machine_and_this_repository_alone(ada: Member, bob: Me
 
 
 def test_the_device_key_is_made_once_and_a_damaged_one_is_said_to_be_one(ada: Member) -> None:
-    from engram_py.sync.errors import SyncKeyError
-
     path = ada.root.parent / "data" / "sync" / "device.key"
     assert own_key(ada) == own_key(ada)
-    assert own_key(ada) == DeviceKey.from_bytes(bytes.fromhex(path.read_text()), "x").key
+    assert own_key(ada) == PersonKey.from_bytes(bytes.fromhex(path.read_text())).key
 
     path.write_text("nonsense")
     ada.save("One")
-    with pytest.raises(SyncKeyError):
+    with pytest.raises(PersonKeyError):
         ada.sync.sync()
     assert not ada.chunks.exists()
