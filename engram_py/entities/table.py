@@ -10,7 +10,7 @@ from engram_py.database.mutation_queue import count_types, get_meta, set_meta
 from engram_py.database.store import Row, Store
 from engram_py.observations.table import COLUMNS
 from engram_py.observations.values import Observation
-from engram_py.privacy.provenance import GIVEN, given
+from engram_py.privacy.provenance import GIVEN, given, own
 
 MOST_ENTITIES = 5_000
 MOST_EDGES = 1_000
@@ -186,16 +186,19 @@ def with_aliases(store: Store, projects: Sequence[str] | None) -> list[tuple[Any
 
 # --- counting ----------------------------------------------------------------------------------------------
 
-OBSERVATIONS = """
+# What nobody here stands for names nothing.
+OBSERVATIONS = f"""
 select id, project, session_id, title || '
 ' || content as text,
     (select group_concat(path, ' ') from anchors where observation_id = observations.id) as paths, created_at as at
 from observations
 where id > :after and deleted_at is null and origin <> 'derived' and coalesce(topic_key, '') not like 'entity/%'
+  and {given("observations")}
 order by id limit :limit
 """
-PROMPTS = """
-select id, project, session_id, content as text, created_at as at from user_prompts where id > :after
+PROMPTS = f"""
+select id, project, session_id, content as text, created_at as at from user_prompts
+where id > :after and {own("user_prompts")}
 order by id limit :limit
 """
 TURNS = """

@@ -256,6 +256,10 @@ def _answer(app: Engram, asked: dict[str, Any]) -> tuple[Any, list[str]]:
             sources = dict.fromkeys(one.source for one in done.unchecked)
             app.trust.source(*sources, projects=[done.project], trusted=trusted)
             done = replace(done, unchecked=())
+    if done.memories_written is not None and can_ask() and not app.git_sync.has_decided_driver():
+        with suppress(click.Abort):
+            wanted = click.confirm(words.MERGE_DRIVER, default=True, err=True)
+            app.git_sync.decide_driver(_command(app) if wanted else None)
     return done, words.synced(done)
 
 

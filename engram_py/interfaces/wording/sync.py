@@ -138,6 +138,11 @@ def vouching(value: GitSynced) -> str:
     )
 
 
+MERGE_DRIVER = (
+    "Should git join two edits of a memory in this clone? Without it they conflict wherever both changed the file."
+)
+
+
 def hand_edits(edits: Sequence[HandEdit]) -> str:
     """Return the question whether the user made these edits of their own memories."""
     named = _named([f"{one.title} (by {one.author})" if one.author else one.title for one in edits])

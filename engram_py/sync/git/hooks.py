@@ -81,6 +81,20 @@ def register_driver(repository: Repository, command: Sequence[str]) -> None:
             raise HookRefusedError(config, "git does not take the merge driver", lines=f'git config {name} "{value}"')
 
 
+_DECLINED = "engram.mergeDriver"
+
+
+def driver_is_decided(repository: Repository) -> bool:
+    """Return whether git joins memories here, or the person said that it should not."""
+    names = (_DRIVER[1], _DECLINED)
+    return any(ask_git(repository.root, "config", "--get", name, deadline=Deadline()) is not None for name in names)
+
+
+def decline_driver(repository: Repository) -> None:
+    """Note in this clone's own configuration that the person does not want the merge driver."""
+    ask_git(repository.root, "config", "--local", _DECLINED, "false", deadline=Deadline())
+
+
 def installed(repository: Repository) -> list[str]:
     """Return the hooks that sync."""
     return [path.name for path in _installed(repository)]

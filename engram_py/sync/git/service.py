@@ -284,6 +284,20 @@ class GitSync:
         hooks.register_driver(self._places.here(), command)
         return changed
 
+    def has_decided_driver(self) -> bool:
+        """Return whether git joins two edits of a memory here, or the person declined it."""
+        return hooks.driver_is_decided(self._places.here())
+
+    def decide_driver(self, command: Sequence[str] | None) -> None:
+        """Register the merge driver, which ``command`` starts; None: note that the person declined it.
+
+        Raises HookRefusedError: git does not take it.
+        """
+        if command is None:
+            hooks.decline_driver(self._places.here())
+        else:
+            hooks.register_driver(self._places.here(), command)
+
     def uninstall_hooks(self) -> list[Path]:
         return hooks.uninstall(self._places.here())
 
