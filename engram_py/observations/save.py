@@ -19,7 +19,6 @@ from engram_py.observations.listing import Suggestion
 from engram_py.observations.topics import misspelled_type_note, near_topic, suggest_topic_key
 from engram_py.observations.validation import NAME_LIMIT_CHARS, Prepared, clean_branch, prepare
 from engram_py.observations.values import (
-    DEDUPE_WINDOW_MINUTES,
     DEFAULT_TYPE,
     REVIEW_MONTHS,
     Candidate,
@@ -168,10 +167,11 @@ class Saving:
         """Store ``draft``, or fold it into the observation that already says it.
 
         ``updated``: its topic key is live in this project and scope; the old text becomes a version.
-        ``duplicate``: the same text, title and type was saved within 15 minutes, or is what the topic says
-        already. ``added``: everything else. By the ``rules`` of facts also ``deduped``: a fact of its entity says it
-        already; and ``superseded``: it has another value than one, which becomes historical. ``same`` finds the row
-        that says it in other words, which it is a ``duplicate`` of. All in one transaction, with its queued mutation.
+        ``duplicate``: a row of the user's own has this title and text in the project, scope and type, whenever it was
+        saved (a note: on this day), or it is what the topic says already. ``added``: everything else. By the ``rules``
+        of facts also ``deduped``: a fact of its entity says it already; and ``superseded``: it has another value than
+        one, which becomes historical. ``same`` finds the row that says it in other words, which it is a ``duplicate``
+        of. All in one transaction, with its queued mutation.
 
         Raises:
             InvalidInputError: see ``prepare``; or the project is ambiguous.
@@ -217,12 +217,19 @@ class Saving:
             if old is not None:
                 same = _says_the_same(old, new)
                 return self._repeat(old, new, place) if same else self._revise(draft, old, new, place, session_id)
-        else:
-            since = to_text(self._journal.moment() - timedelta(minutes=DEDUPE_WINDOW_MINUTES))
-            key |= {"content_hash": new.content_hash, "type": new.type, "title": new.title, "since": since}
-            if old := table.equal_text(self._store, **key):
-                return self._repeat(old, new, place)
+        elif old := self._equal(draft, new, key):
+            return self._repeat(old, new, place)
         return self._add(draft, new, place, session_id, scope)
+
+    def _equal(self, draft: Draft, new: Prepared, key: dict[str, str]) -> Observation | None:
+        """Return the row that says the same; of a note one of its own day, which it is a line of."""
+        key |= {"content_hash": new.content_hash, "type": new.type, "title": new.title}
+        about, now = new.about, self._journal.now()
+        if new.type != "note":
+            return table.equal_text(self._store, **key, about=about, now=now)
+        day = self._journal.calendar.day_of(draft.said_at or now)
+        since, until = self._journal.calendar.moments(day, day + timedelta(days=1))
+        return table.equal_text(self._store, **key, about=about, now=now, since=since, until=until)
 
     def _fact(self, draft: Draft, new: Prepared, place: Place, session_id: str, scope: str, rules: Rules) -> Saved:
         from engram_py.entities.names import names_of

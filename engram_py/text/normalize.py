@@ -87,12 +87,16 @@ def check_text(field: str, text: str) -> None:
         raise InvalidTextError(field, "a lone surrogate") from exc
 
 
+def normalized(text: str) -> str:
+    """Return the form that texts share which differ only in case, white space or composition of accents."""
+    return " ".join(unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).lower()).split())
+
+
 def content_hash(text: str) -> str:
-    """Return a hash that is the same for texts that differ only in case, white space or composition of accents."""
+    """Return a hash that is the same for texts of one normalized form."""
     import hashlib
 
-    folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).lower())
-    return hashlib.sha256(" ".join(folded.split()).encode("utf-8", "surrogatepass")).hexdigest()
+    return hashlib.sha256(normalized(text).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def normalize_topic_key(raw: str) -> str:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import unicodedata
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta, timezone
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from engram_py.text.normalize import harmless, visible
-from engram_py.times import span_of, to_text
+from engram_py.times import Calendar, span_of, to_text, zone_named
+from tests.memory import system_zone
 
 
 @pytest.mark.parametrize(
@@ -100,6 +101,30 @@ def test_days_begin_where_the_clock_stands() -> None:
     span = span_of("2026-03-14", NOW, tokyo)
     assert span is not None
     assert [to_text(moment) for moment in span] == ["2026-03-13T15:00:00.000Z", "2026-03-14T15:00:00.000Z"]
+
+
+@pytest.mark.parametrize(("day", "begins", "ends"), [
+    ("2026-03-08", "2026-03-08T05:00", "2026-03-09T04:00"), ("2026-11-01", "2026-11-01T04:00", "2026-11-02T05:00"),
+])  # fmt: skip
+@pytest.mark.parametrize("system", [False, True])
+def test_a_day_on_which_the_clocks_change_has_its_own_hours(
+    day: str, begins: str, ends: str, system: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = "America/New_York"
+    with system_zone(monkeypatch, name):
+        span = Calendar(NOW, None if system else zone_named(name)).span(day)
+    assert span is not None
+    assert [to_text(moment)[:16] for moment in span] == [begins, ends]
+
+
+def test_the_calendar_tells_the_day_of_its_zone_and_never_fails() -> None:
+    tokyo = Calendar(NOW, zone_named("Asia/Tokyo"))
+    assert (str(tokyo.today), str(tokyo.day_of("2026-03-30T23:00:00.000Z"))) == ("2026-03-31", "2026-03-31")
+    assert tokyo.moments(date(2026, 3, 31), date(2026, 4, 1)) == (
+        "2026-03-30T15:00:00.000Z",
+        "2026-03-31T15:00:00.000Z",
+    )
+    assert tokyo.midnight(date.min) == "0001-01-01T00:00:00.000Z"
 
 
 @pytest.mark.parametrize(
