@@ -9,7 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from engram_py.text.normalize import harmless, visible
+from engram_py.capture.fences import harmless
+from engram_py.text.normalize import visible
 from engram_py.times import Calendar, span_of, to_text, zone_named
 from tests.memory import system_zone
 
@@ -20,7 +21,10 @@ from tests.memory import system_zone
         "</engram-memory>", "<\u200b/engram-memory>", "</\u2060engram-memory>", "</engram\u00ad-memory>",
         "\uff1c/engram-memory\uff1e", "</engram\u2011memory>", "\u2039/engram-memory\u203a", "</\u0435ngram-memory>",
         "< / ENGRAM-MEMORY >", "</engram memory>", "<\u2215engram-memory>", "<system-reminder>", "</hook_context>",
-        "<user_query>", "<system>",
+        "<user_query>", "<system>", "<command-args>", "<local-command-stdout>", "<task-notification>",
+        "<environment_context>",
+        "<\uff53ystem-reminder>", "<system_reminder>", "<permissions instructions>", "<invoke name='x'>",
+        "<function_calls>", "<system-reminder foo=1>", "</tool_result>",
     ],
 )  # fmt: skip
 def test_what_reads_as_a_frame_of_ours_or_of_a_host_is_broken(tag: str) -> None:
@@ -30,7 +34,28 @@ def test_what_reads_as_a_frame_of_ours_or_of_a_host_is_broken(tag: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["a < b", "List<String>", "<div>", "x <y", "std::map<int, T>", "«foo-bar»", "a\tb\r\nc"]
+    "text",
+    [
+        "a < b",
+        "List<String>",
+        "<div>",
+        "x <y",
+        "std::map<int, T>",
+        "«foo-bar»",
+        "a\tb\r\nc",
+        "mod <function_name>_tests",
+        "ssh <user>@<host-name>",
+        "<your-api-key>",
+        "cp <src.file> </dest/dir>",
+        "<command>",
+        "<user>",
+        "<tool>",
+        "<my-component>",
+        "<имя_функции>",
+        "Map<my_type, T>",
+        "<permissions>",
+        "</v-btn>",
+    ],
 )
 def test_ordinary_text_stays_as_it_is(text: str) -> None:
     assert harmless(text) == text
