@@ -57,7 +57,8 @@ def _is_fence(tag: re.Match[str]) -> bool:
 @cache
 def _fences() -> tuple[frozenset[str], tuple[str, ...]]:
     """Return the names of fences, and what the names of others begin with."""
-    whole, beginnings = {*_OTHERS}, []
+    whole: set[str] = {*_OTHERS}
+    beginnings: list[str] = []
     for host in HOSTS.values():
         whole |= {tag.replace("_", "-") for tag in host.tags}
         for mark in (*host.instead, *(mark for one in host.around for mark in (one.before, one.after))):
