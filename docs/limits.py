@@ -22,7 +22,6 @@ from engram_py.observations import observations as reading
 from engram_py.observations import validation as intake
 from engram_py.observations.values import (
     CONTENT_LIMIT_BYTES,
-    DEDUPE_WINDOW_MINUTES,
     REVIEW_MONTHS,
     TITLE_LIMIT_CHARS,
 )
@@ -105,7 +104,6 @@ def rows() -> list[tuple[str, str, str]]:
         ("question of `engram eval`", f"{evaluation.QUESTION_LIMIT_CHARS:,} characters", "refused"),
         ("index that a hard delete cleans at once", f"{MERGED_AT_ONCE:,} rows", "`engram reindex` does it"),
         ("similar observations in the answer to a save", f"{contradictions.LIMIT}", ""),
-        ("time within which the same text is a duplicate", f"{DEDUPE_WINDOW_MINUTES} minutes", ""),
         (
             "time of a hook",
             ", ".join(f"{_events(limit)} {limit / 1000:g} s" for limit in sorted(set(entry.LIMITS_MS.values()))),

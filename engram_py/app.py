@@ -87,7 +87,7 @@ class Engram:
         self._following: Worker | None = None
         self.settings = settings
         self.store: Store = Store.open(settings.data_dir) if shared is None else shared.store
-        self.journal: Journal = Journal(self.store, settings.clock) if shared is None else shared.journal
+        self.journal: Journal = Journal(self.store, settings.clock, settings.zone) if shared is None else shared.journal
         self._locator: Locator = Locator() if shared is None else shared._locator
         if shared is not None:
             self.usage, self.vectors, self.ledger = shared.usage, shared.vectors, shared.ledger

@@ -263,7 +263,7 @@ def _ask_by_meaning(app: Engram, store: Store, ids: Sequence[int]) -> Sequence[t
     from engram_py.database.mutation_queue import Journal
     from engram_py.recall.contradictions import ask_by_meaning
 
-    return ask_by_meaning(store, Journal(store, app.settings.clock), app.vectors, ids)
+    return ask_by_meaning(store, Journal(store, app.settings.clock, app.settings.zone), app.vectors, ids)
 
 
 def contexts(app: Engram) -> Contexts:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from engram_py.dataclass import replace
 from engram_py.errors import EngramError
-from engram_py.times import zone_named
 
 if TYPE_CHECKING:
     from engram_py.app import Engram
@@ -31,7 +30,7 @@ def vault(app: Engram) -> Vault:
     from engram_py.vault.applying import Applying
     from engram_py.vault.vault import Vault
 
-    zone = zone_named(app.settings.timezone)
+    zone = app.settings.zone
     return Vault(
         app.core,
         lambda: Applying(

@@ -12,13 +12,14 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from engram_py.database.errors import DataDirError
 from engram_py.dataclass import dataclass, field
 from engram_py.errors import InvalidArgumentError
-from engram_py.times import Clock, fixed_clock, parse_time, utc_now
+from engram_py.times import Clock, fixed_clock, parse_time, utc_now, zone_named
 
 if TYPE_CHECKING:
     from engram_py.reasons import Reason, Told
@@ -213,7 +214,7 @@ SETTINGS = (
     Setting("consolidate_hours", "whole", 24, "Hours between runs that archive unused derived memories.", (1, 168)),
     Setting("salience_floor", "number", 0.2, "The weight below which unused derived facts are archived.", (0, 1)),
     Setting("episode_retention_days", "whole", 365, "Days until derived summaries are archived; 0: never.", (0, 3_650)),
-    Setting("timezone", "zone", "", "Time zone of the command line; default: the system's."),
+    Setting("timezone", "zone", "", "Time zone of your days; default: the system's."),
     Setting("embedder", "text", "", "Model for semantic search; set it with `engram vectors on`."),
     Setting("embedder_key_variable", "text", "", "Name of the variable with the API key of the embedder."),
     Setting("sync_prompts", "switch", False, "Sync the prompts you type."),
@@ -314,6 +315,11 @@ class Settings:
         """How many days raw messages are kept: for ever where episodes are (Osaurus has one setting for both)."""
         stays = not self.episode_retention_days and "turn_retention_days" not in self.sources
         return 36_500 if stays else self.turn_retention_days
+
+    @property
+    def zone(self) -> tzinfo | None:
+        """The zone of the user's days; None is the system's."""
+        return zone_named(self.timezone)
 
     def by_variable(self, name: str) -> bool | None:
         """Return what a variable says of a switch, None where none does."""

@@ -115,14 +115,13 @@ _DAY = regex(r"([0-9]{4})(?:-([0-9]{1,2})(?:-([0-9]{1,2}))?)?")
 _DAYS = {"today": 0, "yesterday": 1}
 
 
-def span_of(text: str, now: datetime, zone: tzinfo | None = None) -> tuple[datetime, datetime] | None:
+def span_of(text: str, now: datetime, zone: tzinfo | None = UTC) -> tuple[datetime, datetime] | None:
     """Return the first moment that ``text`` means and the first after it, or None when it is no time.
 
     ``2026``, ``2026-03``, ``2026-03-14``, RFC 3339, ``today``, ``yesterday``, and ``12h``, ``7d``, ``2w``, ``3m``
-    (months), ``1y`` before now. Days begin in ``zone``, by default UTC.
+    (months), ``1y`` before now. Days begin in ``zone``; None is the system's.
     """
     text = text.strip().lower()
-    zone = zone or now.tzinfo
     try:
         if text in _DAYS:
             return _days(now.astimezone(zone).date() - timedelta(days=_DAYS[text]), 1, zone)
@@ -153,8 +152,45 @@ def _calendar(day: re.Match[str], zone: tzinfo | None) -> tuple[datetime, dateti
 
 
 def _days(first: date, count: int, zone: tzinfo | None) -> tuple[datetime, datetime]:
-    start = datetime.combine(first, time(), zone)
-    return start, datetime.combine(first + timedelta(days=count), time(), zone)
+    return _midnight(first, zone), _midnight(first + timedelta(days=count), zone)
+
+
+def _midnight(day: date, zone: tzinfo | None) -> datetime:
+    """Return the moment at which a day begins; of the first and the last days there are, seen from another zone, in
+    UTC."""
+    local = datetime.combine(day, time())
+    try:
+        return (local.replace(tzinfo=zone) if zone else local).astimezone(UTC)
+    except (OverflowError, ValueError, OSError):
+        return local.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Calendar:
+    """The days of the user: ``now``, and the ``zone`` in which a day begins; None is the system's."""
+
+    now: datetime
+    zone: tzinfo | None = UTC
+
+    @property
+    def today(self) -> date:
+        return self.now.astimezone(self.zone).date()
+
+    def day_of(self, moment: str) -> date:
+        """Return the day of a UTC text."""
+        return (parse_time(moment) or self.now).astimezone(self.zone).date()
+
+    def midnight(self, day: date) -> str:
+        """Return when a day begins, as UTC text."""
+        return to_text(_midnight(day, self.zone))
+
+    def moments(self, start: date, end: date) -> tuple[str, str]:
+        """Return the UTC texts between which the days from ``start`` until before ``end`` lie."""
+        return self.midnight(start), self.midnight(end)
+
+    def span(self, text: str) -> tuple[datetime, datetime] | None:
+        """Return what a person's ``text`` means: see ``span_of``."""
+        return span_of(text, self.now, self.zone)
 
 
 # --- the hybrid logical clock ---------------------------------------------------------------------------------

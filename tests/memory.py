@@ -8,6 +8,7 @@ import shutil
 import sqlite3
 import subprocess
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
@@ -40,6 +41,18 @@ class FakeClock:
 
     def advance(self, **amount: float) -> None:
         self.now += timedelta(**amount)
+
+
+@contextmanager
+def system_zone(patch: pytest.MonkeyPatch, name: str) -> Iterator[None]:
+    """Let this process stand in a zone meanwhile. A system that cannot is no place for the test."""
+    if not hasattr(time, "tzset"):
+        pytest.skip("this system cannot change the zone of a process")
+    with patch.context() as inner:
+        inner.setenv("TZ", name)
+        time.tzset()
+        yield
+    time.tzset()
 
 
 def names(notes: Iterable[Told]) -> list[str]:

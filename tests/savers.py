@@ -30,6 +30,13 @@ def save_many(folder: str, process: int, saves: int) -> list[str]:
         return [app.save(draft).sync_id for draft in drafts]
 
 
+def save_the_same(folder: str, saves: int) -> list[int]:
+    """Save one text again and again, at the same moment as the others."""
+    _barrier.wait(timeout=60)
+    with Engram(folder, directory=folder, project="widgets") as app:
+        return [app.save(Draft("Use pnpm", "Its lock file is committed.")).id for _ in range(saves)]
+
+
 def open_many(folder: str, process: int, files: int) -> None:
     """Open each of so many new memories at the same moment as the others, and write to it."""
     for file in range(files):

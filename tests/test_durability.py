@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from engram_py import Engram
-from tests.savers import join, save_many
+from tests.savers import join, save_many, save_the_same
 
 WRITERS = 3
 # Each behaviour is shown quickly, and left to chance for longer by `make soak`.
@@ -73,6 +73,16 @@ def test_processes_that_save_at_once_on_a_new_file_lose_nothing(tmp_path: Path, 
     assert {row[0] for row in rows(folder, "select sync_id from observations")} == set(answered)
     assert rows(folder, "select count(distinct title), count(distinct clock) from observations") == [(total, total)]
     assert_sound(folder)
+
+
+def test_processes_that_save_one_text_at_once_make_one_memory(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    spawn = multiprocessing.get_context("spawn")
+    start = spawn.Barrier(2)
+    with ProcessPoolExecutor(2, mp_context=spawn, initializer=join, initargs=(start,)) as pool:
+        answered = {row for ids in pool.map(save_the_same, [str(folder)] * 2, [10] * 2) for row in ids}
+
+    assert rows(folder, "select id, duplicate_count from observations") == [(*answered, 20)]
 
 
 class Writer:

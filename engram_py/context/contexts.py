@@ -25,7 +25,7 @@ from engram_py.projects.projects import Core
 from engram_py.reasons import Told, reason
 from engram_py.sessions.values import SessionLine
 from engram_py.settings import BY_NAME, DEFAULTS
-from engram_py.times import zone_named
+from engram_py.text.normalize import normalized
 
 if TYPE_CHECKING:
     from engram_py.documents.values import Overview
@@ -104,7 +104,7 @@ class Contexts:
     ) -> None:
         self._store, self._journal, self._projects = core.store, core.journal, core.projects
         self._usage = usage
-        self._zone = core.settings.timezone
+        self._zone = core.settings.zone
         self._gate, self._start = core.settings.gate, core.settings.start_mode
         self._tokens: dict[Mode, int] = {
             "query": core.settings.memory_budget_tokens,
@@ -206,7 +206,7 @@ class Contexts:
             place=place,
             max_bytes=limit,
             now=self._journal.moment(),
-            zone=zone_named(self._zone),
+            zone=self._zone,
             project=project,
             session_id=session_id,
             scope=wanted,
@@ -249,6 +249,7 @@ class Contexts:
             most = _MOST_APART.get(ask.mode, len(build.findings.unchecked))
             apart = tuple(build.findings.told_apart(most))
             sections = (*sections, Section("unchecked", apart)) if apart else sections
+        sections = _told_once(sections)
         new = ask.mode == "session" and bool(ask.place.project) and not any(one.items for one in sections)
         near = _within_budget(sections, max_bytes=ask.max_bytes, compact=ask.compact)
         self._vetting.look_at_files([item for item in near if isinstance(item, Observation)], build.findings)
@@ -296,6 +297,21 @@ def _mode(mode: str | None, query: str) -> Mode:
                 raise InvalidArgumentError("query", query, expected=f"a text in mode {known}")
             return known
     raise InvalidArgumentError("mode", mode, expected=f"one of {', '.join(MODES)}")
+
+
+def _told_once(sections: tuple[Section, ...]) -> tuple[Section, ...]:
+    """Leave out the observations whose title and text another one has that stands before them."""
+    told: set[tuple[str, str]] = set()
+
+    def is_new(item: Item) -> bool:
+        if not isinstance(item, Observation):
+            return True
+        text = (normalized(item.title), normalized(item.content))
+        known = text in told
+        told.add(text)
+        return not known
+
+    return tuple(replace(section, items=tuple(filter(is_new, section.items))) for section in sections)
 
 
 def _within_budget(sections: tuple[Section, ...], *, max_bytes: int, compact: bool) -> list[Item]:

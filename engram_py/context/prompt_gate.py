@@ -27,6 +27,7 @@ from engram_py.recall.score import Scored, threshold
 from engram_py.recall.terms import word_terms
 from engram_py.recall.values import Related
 from engram_py.text.prompt_text import PromptText, listed
+from engram_py.times import Calendar
 
 if TYPE_CHECKING:
     from engram_py.context.values import Context, Item
@@ -195,7 +196,7 @@ class LookedUp:
 
 
 def look_up(
-    store: Store, prompt: str, projects: tuple[str, ...] | None, today: date, near: NearMeaning | None = None
+    store: Store, prompt: str, projects: tuple[str, ...] | None, calendar: Calendar, near: NearMeaning | None = None
 ) -> LookedUp:
     """Return what the memory has for a prompt, whose words are never read as a query language; ``near`` tells meaning
     as well."""
@@ -203,7 +204,7 @@ def look_up(
     if not query.asks:
         return LookedUp()
     scope = ScopeFilter.of_projects(projects)
-    found = retrieve(store, query, scope, limit=1, least=0.0, today=today)
+    found = retrieve(store, query, scope, limit=1, least=0.0, calendar=calendar)
     if near is not None:
         from engram_py.recall.search import with_vectors
 
@@ -277,9 +278,9 @@ class PromptGate:
         place = core.projects.for_read(session_id=session_id)
         if not place.project:
             return Gated(None, "no_project")  # several projects, or none: nobody asked to see all of them
-        looked_up, today = None, core.journal.moment().astimezone(None).date()
-        if core.settings.gate != "off" and phrase_in(prompt[:_QUERY_CHARS], today) is None:
-            looked_up = look_up(core.store, prompt[:_QUERY_CHARS], place.reads, today, self._near())
+        looked_up, calendar = None, core.journal.calendar
+        if core.settings.gate != "off" and phrase_in(prompt[:_QUERY_CHARS], calendar.today) is None:
+            looked_up = look_up(core.store, prompt[:_QUERY_CHARS], place.reads, calendar, self._near())
             if not looked_up.pointed():  # most prompts: assembling a context loads much more
                 return Gated(None, "unlikely" if looked_up.relating() else "no_word", looked_up)
         context = self._contexts().assemble(

@@ -317,7 +317,7 @@ class Providers:
 
     def _looked_up(self, build: Build) -> LookedUp:
         ask = build.ask
-        return ask.looked_up or look_up(self._store, ask.query, ask.reads, ask.today)
+        return ask.looked_up or look_up(self._store, ask.query, ask.reads, ask.calendar)
 
     def _rows(self, build: Build, found: Retrieved[Observation], ids: Iterable[int]) -> list[Observation]:
         rows = [found.rows[one] for one in ids]

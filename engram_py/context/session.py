@@ -234,7 +234,7 @@ class SessionMemory:
             max_bytes=FILE_BYTES,
             mode="query",
             remarks=findings.remarks,
-            today=self._journal.moment().date().isoformat(),
+            today=self._journal.calendar.today.isoformat(),
         )
 
     def _named_by(
@@ -250,11 +250,11 @@ class SessionMemory:
 
         location = self._projects.settings_here()
         root = location.repository.root if location.repository else location.directory
-        today = self._journal.moment().astimezone(None).date()
+        calendar = self._journal.calendar
         named: dict[int, Observation] = {}
         for path in paths[:_FILE_ROWS]:
             folder, name = path_words(path, root)
-            looked_up = look_up(self._store, f"{known_words(self._store, folder)} {name}", projects, today)
+            looked_up = look_up(self._store, f"{known_words(self._store, folder)} {name}", projects, calendar)
             named |= {one.id: looked_up.found.rows[one.id] for one in looked_up.pointed() if looked_up.found}
         return [row for row_id, row in named.items() if row_id not in without][:_MOST_NAMED]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, date, datetime, time, tzinfo
+from datetime import date, datetime, tzinfo
 
 from engram_py.anchors.anchors import Anchors
 from engram_py.anchors.values import AnchorState
@@ -17,7 +17,7 @@ from engram_py.privacy.provenance import NOT_TOLD, WAITS, is_withheld, retired
 from engram_py.projects.values import Place
 from engram_py.recall.dates import Days
 from engram_py.recall.values import Hit
-from engram_py.times import to_text
+from engram_py.times import Calendar
 
 
 def handle(observation_id: int | None, title: str) -> str:
@@ -135,22 +135,19 @@ class Ask:
         return self.max_bytes // 4
 
     @property
+    def calendar(self) -> Calendar:
+        return Calendar(self.now, self.zone)
+
+    @property
     def today(self) -> date:
         """The reader's own day."""
-        return self.now.astimezone(self.zone).date()
+        return self.calendar.today
 
     def moments(self, days: Days | None) -> tuple[str, str]:
         """Return the UTC times between which something happened on ``days`` of the reader; of None, at any time."""
         if days is None:
             return "", "9999"
-        return self._midnight(days.start), self._midnight(days.end)
-
-    def _midnight(self, day: date) -> str:
-        local = datetime.combine(day, time.min)
-        try:
-            return to_text((local.replace(tzinfo=self.zone) if self.zone else local).astimezone(UTC))
-        except (OverflowError, ValueError, OSError):  # the first and the last day there is, seen from another zone
-            return to_text(local.replace(tzinfo=UTC))
+        return self.calendar.moments(days.start, days.end)
 
 
 @dataclass(slots=True)

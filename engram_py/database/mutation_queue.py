@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
 from typing import Any
 
 from engram_py.database.store import Store
-from engram_py.times import Clock, is_ahead, new_device_id, next_stamp, parse_stamp, to_text
+from engram_py.times import Calendar, Clock, is_ahead, new_device_id, next_stamp, parse_stamp, to_text
 
 _CLOCK, _DEVICE, _BEFORE_LEAPS = "clock", "device_id", "clock_before_leaps"
 _MOST_LEAPS = 16
@@ -20,9 +20,10 @@ _MOST_CHANGES = 1_000
 class Journal:
     """Stamps rows with a clock that never runs backwards, and queues their mutations. Use it inside transactions."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, store: Store, clock: Clock, zone: tzinfo | None = UTC) -> None:
         self._store = store
         self._clock = clock
+        self.zone = zone  # of the user's days; None is the system's
         self._change = (0, 0)  # the transaction, and the change that its rows belong to
 
     def moment(self) -> datetime:
@@ -30,6 +31,11 @@ class Journal:
 
     def now(self) -> str:
         return to_text(self._clock())
+
+    @property
+    def calendar(self) -> Calendar:
+        """The user's days, as seen from now."""
+        return Calendar(self._clock(), self.zone)
 
     def stamp(self) -> str:
         """Return the clock of a change: later than every change this database has seen.

@@ -347,7 +347,11 @@ class Learning:
     ) -> bool:
         """Keep a sentence as a fact about an entity, linked to the others that it names."""
         same = {"content_hash": content_hash(line), "project": project}
-        if reads_like_an_order(line) or table.same_text(self._store, **same, kind="fact"):
+        known = table.same_text(self._store, **same, kind="fact")
+        for old in known[:1]:  # said again, it waits no longer
+            if (old["origin"], old["lifecycle"]) == ("derived", "active") and old["session_id"] != session_id:
+                self._observations().accept(old["id"])
+        if known or reads_like_an_order(line):
             return False
         if observation_table.hash_was_deleted(self._store, **same, personal=True):
             return False

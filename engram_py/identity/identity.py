@@ -34,6 +34,7 @@ from engram_py.observations.fact_rules import Rules, differs, rules_of, values_o
 from engram_py.observations.listing import Listing
 from engram_py.observations.validation import Prepared
 from engram_py.observations.values import Change, Changed, Draft, Observation, Origin, RelationNote, Saved, Scope
+from engram_py.privacy.provenance import WAITS
 from engram_py.projects.projects import Core
 from engram_py.projects.values import Place
 from engram_py.relations.relations import Relations
@@ -327,7 +328,10 @@ class Identity:
         Raises SessionNotFoundError. Call inside a transaction.
         """
         known = table.statements(self._store, scope="personal", project="")
-        if any(says_the_same(row.content, statement) or holds(row.content, statement) for row in known):
+        same = (row for row in known if says_the_same(row.content, statement) or holds(row.content, statement))
+        if (old := next(same, None)) is not None:
+            if old.unchecked == WAITS and old.session_id != session_id:  # said again, it waits no longer
+                self._observations().accept(old.id)
             return None
         if table.was_removed(self._store, content_hash(statement)):
             return None

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from engram_py.dataclass import dataclass, field
 from engram_py.errors import TransferError
@@ -80,3 +83,14 @@ class InvalidSourceError(TransferError):
             f"{path} cannot be imported as {kind}: {reason}",
             hint="nothing was imported; `engram import --help` lists the kinds and where each is kept",
         )
+
+
+# The block that is ours in an export, and the name of the signature in it.
+OWN, SIGNATURE = "engram_py", "signature"
+
+
+def signed_export(document: Mapping[str, Any]) -> dict[str, str]:
+    """Return what the signature of an export covers: every value of it but the signature."""
+    own = {name: value for name, value in document[OWN].items() if name != SIGNATURE}
+    text = json.dumps({**document, OWN: own}, sort_keys=True, separators=(",", ":"))
+    return {"entity": "export", "digest": hashlib.sha256(text.encode()).hexdigest()}

@@ -15,7 +15,7 @@ from engram_py.database.mutation_queue import TABLES
 from engram_py.database.store import Row
 from engram_py.errors import InvalidArgumentError
 from engram_py.files import open_regular, write_atomically
-from engram_py.interchange.results import Exported, Imported, Progress
+from engram_py.interchange.results import SIGNATURE, Exported, Imported, Progress, signed_export
 from engram_py.observations.table import (
     COUNTED_HERE,
     ENGRAM,
@@ -95,8 +95,6 @@ class Transfer:
             raise InvalidArgumentError("file", said=said, step=step)
         document = self.document(project=project, version=version)
         if "engram_py" in document:
-            from engram_py.interchange.values import SIGNATURE, signed_export
-
             document["engram_py"][SIGNATURE] = self._keys.person.sign(signed_export(document))
         written = _write_whole(target, document, key) if isinstance(target, Path) else _write(target, document)
         return Exported(

@@ -6,10 +6,8 @@ The models are lenient about missing fields and strict about types. What Engram 
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections import Counter
-from collections.abc import Mapping
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, Literal
@@ -17,7 +15,7 @@ from typing import Annotated, Any, BinaryIO, Literal
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, create_model, field_validator
 
 from engram_py.files import open_regular, reason
-from engram_py.interchange.results import InvalidExportError
+from engram_py.interchange.results import SIGNATURE, InvalidExportError, signed_export
 from engram_py.lazy import regex
 from engram_py.observations.table import OWN_COLUMNS, OWN_SOMETIMES
 from engram_py.privacy.signatures import row_signer
@@ -25,7 +23,6 @@ from engram_py.privacy.signatures import row_signer
 READABLE = ("0.1.0", "0.2.0")
 _STREAM = "-"
 _OWN = "engram_py"
-SIGNATURE = "signature"
 _SHOWN_CHARS = 80
 _MOST_NAMED = 20
 _SURROGATE = regex(r"\\u[dD][89a-fA-F]")
@@ -247,13 +244,6 @@ def _signer(values: dict[str, Any]) -> str:
     block = values.get(_OWN)
     signature = block.get(SIGNATURE) if isinstance(block, dict) else None
     return row_signer(signed_export(values), signature) if signature else ""
-
-
-def signed_export(document: Mapping[str, Any]) -> dict[str, str]:
-    """Return what the signature of an export covers: every value of it but the signature."""
-    own = {name: value for name, value in document[_OWN].items() if name != SIGNATURE}
-    text = json.dumps({**document, _OWN: own}, sort_keys=True, separators=(",", ":"))
-    return {"entity": "export", "digest": hashlib.sha256(text.encode()).hexdigest()}
 
 
 def _without_rows(values: dict[str, Any], error: ValidationError, left_out: Counter[tuple[str, str]]) -> bool:

@@ -5,14 +5,13 @@ observation that an id names.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from engram_py.errors import InvalidArgumentError
 from engram_py.lazy import regex
 from engram_py.observations.values import EDITED, SCOPES, Change, Draft, Observation, Scope
 from engram_py.reasons import Reason, reason
-from engram_py.times import span_of, to_text
+from engram_py.times import Calendar, to_text
 
 if TYPE_CHECKING:
     from engram_py.database.store import Store
@@ -80,12 +79,12 @@ def key_in(place: Place, scope: str | None) -> dict[str, str]:
     return {"project": place.project, "scope": clean_scope(scope) or place.default_scope}
 
 
-def end_of(name: str, text: str, now: datetime, *, never: bool = True) -> str | None:
+def end_of(name: str, text: str, calendar: Calendar, *, never: bool = True) -> str | None:
     """Return the first moment after a day or a month that was given, or a time as it is; None for ``never``."""
     if never and text.strip().lower() == "never":
         return None
     # "7d" means a week ago, so it cannot be an expiry date.
-    span = None if never and "-" not in text else span_of(text, now)
+    span = None if never and "-" not in text else calendar.span(text)
     if span is None:
         other = "or never" if never else "or 7d, a week ago"
         raise InvalidArgumentError(name, text, expected=f"a date such as 2026-03-14, a time, {other}")

@@ -142,7 +142,7 @@ class Editing:
                 raise InvalidArgumentError("salience", change.salience, expected="a number from 0 to 1")
             columns["salience"] = float(change.salience)
         if change.expires_at is not None:
-            columns["expires_at"] = end_of("expires_at", change.expires_at, self._journal.moment())
+            columns["expires_at"] = end_of("expires_at", change.expires_at, self._journal.calendar)
         return columns
 
     def _new_content(self, old: Observation, change: Change) -> str | None:

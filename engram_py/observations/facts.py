@@ -5,7 +5,7 @@ Notes: a line about the day, appended and never changed by the next one.
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 from typing import Any
 
 from engram_py.dataclass import replace
@@ -19,7 +19,7 @@ from engram_py.observations.observations import Observations
 from engram_py.observations.validation import NAME_LIMIT_CHARS, clean_line, slug_of, title_of
 from engram_py.observations.values import Draft, Observation, Origin, Saved
 from engram_py.projects.projects import Core
-from engram_py.times import parse_time, to_text, zone_named
+from engram_py.times import parse_time, to_text
 
 MOST_FACTS = 200
 _DATE_CHARS = len("2025-05-04")
@@ -81,13 +81,15 @@ class Facts:
         return saved
 
     def _said_at(self, date: str | None) -> str | None:
-        """Return when a fact held first; of a day alone its noon, which is the same day nearly everywhere."""
+        """Return when a fact held first; of a day alone its noon."""
         if date is None or not date.strip():
             return None
         moment, now = parse_time(date), self._journal.moment()
+        if len(date.strip()) == _DATE_CHARS and (day := self._journal.calendar.span(date)):
+            moment = day[0] + timedelta(hours=12)
         if moment is None or moment > now + timedelta(days=1):
             raise InvalidArgumentError("date", date, expected="a day up to today, such as 2025-05-04")
-        return to_text(min(now, moment.replace(hour=12) if len(date.strip()) == _DATE_CHARS else moment))
+        return to_text(min(now, moment))
 
     @property
     def rules(self) -> Rules:
@@ -109,7 +111,9 @@ class Facts:
         place = self._projects.for_read(project, session_id=session_id)
         key = key_in(place, scope)
         slugs = names_of(self._store, slug_of(entity), **key)
-        rows = table.facts_about(self._store, *slugs, **key, past=past, limit=limit)
+        rows = table.facts_about(
+            self._store, *slugs, project=key["project"], scope=key["scope"], past=past, limit=limit
+        )
         return Listing("facts", tuple(map(_fact, rows)), (*said, *place.warnings))
 
 
@@ -131,7 +135,6 @@ class Notes:
     def __init__(self, core: Core, observations: Callable[[], Observations]) -> None:
         self._store, self._journal, self._projects = core.store, core.journal, core.projects
         self._observations = observations
-        self._zone = zone_named(core.settings.timezone)
 
     def add(
         self,
@@ -145,11 +148,11 @@ class Notes:
         operation_id: str | None = None,
     ) -> Saved:
         """Keep ``text`` as a note of now, or of the UTC time ``at``. Raises what a save raises."""
-        draft = Draft(title or title_of(text), text, "note", origin=origin, operation_id=operation_id)
+        draft = Draft(title or title_of(text), text, "note", origin=origin, operation_id=operation_id, said_at=at)
         with self._store.transaction():
             saved = self._observations().save(draft, project=project, session_id=session_id)
             if at is not None and saved.outcome == "added":
-                self._store.update("observations", {"id": saved.id}, {"created_at": at})
+                self._store.update("observations", {"id": saved.id}, {"updated_at": self._journal.now()})
         return replace(saved, suggested_topic_key=None, topic_holder=None)
 
     def of_day(self, day: str | None = None, *, project: str | None = None) -> Listing:
@@ -161,14 +164,10 @@ class Notes:
         return Listing("notes", notes, place.warnings)
 
     def _span(self, day: str) -> tuple[str, str]:
-        today = self._journal.moment().astimezone(self._zone).date()
-        named = {"today": today, "yesterday": today - timedelta(days=1)}
+        calendar = self._journal.calendar
+        named = {"today": calendar.today, "yesterday": calendar.today - timedelta(days=1)}
         try:
             start = named.get(day.strip().lower()) or date.fromisoformat(day.strip())
-            return self._midnight(start), self._midnight(start + timedelta(days=1))
+            return calendar.moments(start, start + timedelta(days=1))
         except (ValueError, OverflowError) as exc:
             raise InvalidArgumentError("day", day, expected="a day such as 2026-03-14, today or yesterday") from exc
-
-    def _midnight(self, day: date) -> str:
-        local = datetime(day.year, day.month, day.day)
-        return to_text(local.replace(tzinfo=self._zone) if self._zone is not None else local.astimezone())

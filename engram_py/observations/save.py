@@ -19,7 +19,6 @@ from engram_py.observations.listing import Suggestion
 from engram_py.observations.topics import misspelled_type_note, near_topic, suggest_topic_key
 from engram_py.observations.validation import NAME_LIMIT_CHARS, Prepared, clean_branch, prepare
 from engram_py.observations.values import (
-    DEDUPE_WINDOW_MINUTES,
     DEFAULT_TYPE,
     REVIEW_MONTHS,
     Candidate,
@@ -30,6 +29,7 @@ from engram_py.observations.values import (
     Saved,
     Truncated,
 )
+from engram_py.privacy.provenance import WAITS
 from engram_py.privacy.switches import Switches
 from engram_py.projects.projects import Core
 from engram_py.projects.values import Place
@@ -168,10 +168,11 @@ class Saving:
         """Store ``draft``, or fold it into the observation that already says it.
 
         ``updated``: its topic key is live in this project and scope; the old text becomes a version.
-        ``duplicate``: the same text, title and type was saved within 15 minutes, or is what the topic says
-        already. ``added``: everything else. By the ``rules`` of facts also ``deduped``: a fact of its entity says it
-        already; and ``superseded``: it has another value than one, which becomes historical. ``same`` finds the row
-        that says it in other words, which it is a ``duplicate`` of. All in one transaction, with its queued mutation.
+        ``duplicate``: a row of the user's own has this title and text in the project, scope and type, whenever it was
+        saved (a note: on this day), or it is what the topic says already. ``added``: everything else. By the ``rules``
+        of facts also ``deduped``: a fact of its entity says it already; and ``superseded``: it has another value than
+        one, which becomes historical. ``same`` finds the row that says it in other words, which it is a ``duplicate``
+        of. All in one transaction, with its queued mutation.
 
         Raises:
             InvalidInputError: see ``prepare``; or the project is ambiguous.
@@ -188,7 +189,7 @@ class Saving:
             place = self._projects.for_write(project, session_id=session_id, scope=prepared.scope)
             session = self._sessions.ensure(session_id, place)
             if same is not None and (old := same(prepared, place)) is not None:
-                return self._repeat(old, prepared, place)
+                return self._repeat(draft, old, prepared, place, session.id)
             saved = self._decide(draft, prepared, place, session.id, rules)
             notes = self._anchors.record(saved.id, saved.project, observed, saved.outcome)
             notes = (*notes, *self._offered(saved, prepared), *self._switches.note(place.project, session.id))
@@ -215,25 +216,32 @@ class Saving:
             # Without a row of this key, the keyless row takes it whose save suggested it.
             old = table.live_topic(self._store, **topic) or table.suggested(self._store, **topic)
             if old is not None:
-                same = _says_the_same(old, new)
-                return self._repeat(old, new, place) if same else self._revise(draft, old, new, place, session_id)
-        else:
-            since = to_text(self._journal.moment() - timedelta(minutes=DEDUPE_WINDOW_MINUTES))
-            key |= {"content_hash": new.content_hash, "type": new.type, "title": new.title, "since": since}
-            if old := table.equal_text(self._store, **key):
-                return self._repeat(old, new, place)
+                decided = self._repeat if _says_the_same(old, new) else self._revise
+                return decided(draft, old, new, place, session_id)
+        elif old := self._equal(draft, new, key):
+            return self._repeat(draft, old, new, place, session_id)
         return self._add(draft, new, place, session_id, scope)
+
+    def _equal(self, draft: Draft, new: Prepared, key: dict[str, str]) -> Observation | None:
+        """Return the row that says the same; of a note one of its own day, which it is a line of."""
+        key |= {"content_hash": new.content_hash, "type": new.type, "title": new.title}
+        about, now = new.about, self._journal.now()
+        if new.type != "note":
+            return table.equal_text(self._store, **key, about=about, now=now)
+        day = self._journal.calendar.day_of(draft.said_at or now)
+        since, until = self._journal.calendar.moments(day, day + timedelta(days=1))
+        return table.equal_text(self._store, **key, about=about, now=now, since=since, until=until)
 
     def _fact(self, draft: Draft, new: Prepared, place: Place, session_id: str, scope: str, rules: Rules) -> Saved:
         from engram_py.entities.names import names_of
 
         slugs = names_of(self._store, new.about or "", project=place.project, scope=scope)
-        known = table.facts_about(self._store, *slugs, project=place.project, scope=scope)
+        known = table.facts_about(self._store, *slugs, project=place.project, scope=scope, waiting=True)
         judgment = judged(new.content, known, rules)
         if judgment.refused:
             raise FactRefusedError(new.content, judgment.refused)
         if judgment.same is not None:
-            answer = self._repeat(judgment.same, new, place)
+            answer = self._repeat(draft, judgment.same, new, place, session_id)
             return replace(answer, outcome="deduped", likeness=round(judgment.alike, 2))
         saved = self._add(draft, new, place, session_id, scope)
         older = []
@@ -334,17 +342,22 @@ class Saving:
         relations.settle(self._store, [old.sync_id])
         return tuple(said)
 
-    def _repeat(self, old: Observation, new: Prepared, place: Place) -> Saved:
+    def _repeat(self, draft: Draft, old: Observation, new: Prepared, place: Place, session_id: str) -> Saved:
         now, clock = self._journal.now(), self._journal.stamp()
         values: dict[str, Any] = {"duplicate_count": old.duplicate_count + 1, "last_seen_at": now, "clock": clock}
         if (old.title, old.content) == (new.title, new.content):
             values |= adopted(old)  # it is said here as well
+        is_confirmed = old.unchecked == WAITS and (draft.origin != "derived" or old.session_id != session_id)
+        if is_confirmed:
+            values |= {"origin": "user" if draft.origin == "derived" else draft.origin}
         known = [alias for alias in old.aliases.split("; ") if alias]
         aliases = "; ".join(dict.fromkeys([*known, *(alias for alias in new.aliases.split("; ") if alias)]))
         if aliases != old.aliases:
             terms = derived_terms(old.title, old.topic_key or "", aliases, old.content)
             values |= {"aliases": aliases, "terms": terms}
         self._store.update("observations", {"id": old.id}, values)
+        if is_confirmed:
+            relations.settle(self._store, [old.sync_id])
         self._journal.changed("observation", old.sync_id, project=old.project, clock=clock)
         return self._answer("duplicate", old.id, new, place)
 
@@ -366,8 +379,9 @@ class Saving:
 
 
 def adopted(old: Observation) -> dict[str, Any]:
-    """Return the columns of a row whose text is said here from now on: the guards that came with it are nobody's."""
-    return {"arrival": None} | ({"guards": None} if old.unchecked else {})
+    """Return the columns of a row whose text is said here from now on: the pin and the guards that came with it are
+    nobody's."""
+    return {"arrival": None} | ({"guards": None, "pinned": 0} if old.author is not None else {})
 
 
 def review_date(kind: str, now: datetime) -> str | None:

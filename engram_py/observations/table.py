@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 from engram_py.database.mutation_queue import Journal
 from engram_py.database.store import Row, Store
-from engram_py.observations.values import OBSERVATION_COLUMNS, Neighbour, Observation
-from engram_py.privacy.provenance import GIVEN, OWN, RETIRED, author, unchecked
+from engram_py.observations.values import MOST_COUNTED, OBSERVATION_COLUMNS, Neighbour, Observation
+from engram_py.privacy.provenance import GIVEN, OWN, RETIRED, author, given, own, unchecked, waits
 from engram_py.relations.values import Version
-from engram_py.text.normalize import content_hash
+from engram_py.text.normalize import content_hash, normalized
 from engram_py.times import parse_time
 
 # What nobody uses weighs less, by what upkeep reckoned on this machine.
@@ -44,7 +44,8 @@ order by +updated_at desc, +id desc limit 1
 FACTS_ABOUT = f"""
 select {COLUMNS} from observations indexed by observations_about
 where about in (select value from json_each(:about)) and project = :project and scope = :scope
-  and type = 'fact' and deleted_at is null and (:past or lifecycle = 'active') and {GIVEN}
+  and type = 'fact' and deleted_at is null and (:past or lifecycle = 'active')
+  and {given("observations")} and (:waiting or not {waits()})
 order by updated_at desc, id desc limit :limit
 """
 
@@ -72,11 +73,13 @@ cross join observations indexed by observations_topic
 limit :limit
 """
 
+# The rows that a save of their text is counted at, in the order of the index. Hardly two have another title.
 EQUAL_TEXT = f"""
-select {COLUMNS} from observations
-where content_hash = :content_hash and project = :project and scope = :scope and type = :type and title = :title
-  and deleted_at is null and lifecycle <> 'historical' and created_at >= :since
-order by created_at desc, id desc limit 1
+select id, title from observations indexed by observations_hash
+where content_hash = :content_hash and project = :project and scope = :scope and type = :type and about is :about
+  and deleted_at is null and lifecycle = 'active' and (expires_at is null or expires_at > :now)
+  and created_at >= :since and created_at < :until and {own("observations")}
+order by id desc limit {MOST_COUNTED}
 """
 
 # One project at a time, so that the index gives the order and the cost is the limit, not the memory.
@@ -213,14 +216,21 @@ def suggested(store: Store, *, topic_key: str, project: str, scope: str) -> Obse
 
 
 def facts_about(
-    store: Store, *about: str, project: str, scope: str, past: bool = False, limit: int = 1_000
+    store: Store,
+    *about: str,
+    project: str,
+    scope: str,
+    past: bool = False,
+    waiting: bool = False,
+    limit: int = 1_000,
 ) -> list[Observation]:
-    """Return the facts about an entity, latest change first; with ``past`` those that others replaced as well;
-    none that is unchecked.
+    """Return the facts about an entity, latest change first; with ``past`` those that others replaced as well, with
+    ``waiting`` those that wait for review; none that is unchecked.
 
     ``about`` are its slug and those of entities that were merged into it.
     """
-    return read(store, FACTS_ABOUT, about=about, project=project, scope=scope, past=past, limit=limit)
+    values: dict[str, Any] = {"about": about, "project": project, "scope": scope}
+    return read(store, FACTS_ABOUT, **values, past=past, waiting=waiting, limit=limit)
 
 
 def notes_between(store: Store, *, project: str, since: str, until: str, limit: int) -> list[Observation]:
@@ -228,8 +238,13 @@ def notes_between(store: Store, *, project: str, since: str, until: str, limit: 
     return read(store, NOTES, project=project, since=since, until=until, limit=limit)
 
 
-def equal_text(store: Store, **key: Any) -> Observation | None:
-    return _one(store, EQUAL_TEXT, **key)
+def equal_text(
+    store: Store, *, title: str, since: str = "", until: str = "9999", **key: str | None
+) -> Observation | None:
+    """Return the newest current row of the user's own with this title and text, but for case and white space."""
+    wanted, rows = normalized(title), store.tuples(EQUAL_TEXT, **key, since=since, until=until)
+    equal = next((row for row, other in rows if normalized(other) == wanted), None)
+    return None if equal is None else by_id(store, equal)
 
 
 def hash_was_deleted(store: Store, *, content_hash: str, project: str, personal: bool = False) -> bool:

@@ -37,7 +37,6 @@ DISTILLER = "distill-"
 REVIEW_MONTHS = {"decision": 6, "policy": 12, "preference": 3}
 
 CONTENT_LIMIT_BYTES, TITLE_LIMIT_CHARS = 50_000, 1_000
-DEDUPE_WINDOW_MINUTES = 15
 MOST_COUNTED = 1_000  # "more than a thousand" is all a reader needs to know; counting a million takes long
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import date, timedelta
 from functools import cache, partial
 
 from engram_py.database.store import Store
@@ -16,10 +16,12 @@ from engram_py.recall.score import Term, idf
 from engram_py.recall.terms import MOST_WORDS_ASKED, NEWEST_ROWS
 from engram_py.text.prompt_text import PromptText, plain
 from engram_py.text.words import ENGLISH, read_words, segments
-from engram_py.times import to_text
+from engram_py.times import Calendar
 
 # "Before 1 November" is everything until then: from here on.
 EARLIEST = date(1970, 1, 1)
+# The day of a question whose dates do not depend on it.
+_ANY_DAY = date(9999, 12, 1)
 _MOST = 4  # dates of one question
 
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
@@ -39,7 +41,8 @@ _GENERIC_VERBS = read_words("generic_verbs")
 _VERBS = frozenset({"may", "mar", "march"})
 _YEAR = r"(?:19|20)\d\d"
 _ISO = regex(r"(?<![\d-])(?P<year>\d{4})-(?P<month>\d\d)(?:-(?P<day>\d\d))?(?![\d-]|[T ]\d\d:\d\d)", re.ASCII)
-_BEFORE_ISO = regex(r"\bbefore\s+\Z", re.IGNORECASE)
+_EDGE = r"since|after|before|until"
+_EDGE_OF_ISO = regex(rf"\b({_EDGE})\s+\Z", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +81,7 @@ def may_name_days(words: Iterable[str]) -> bool:
 
 
 _TIMES = {*_MONTH_OF, *_WEEKDAYS, "yesterday", "today", "morning", "week", "month", "year", "ago"}
+_TIMES |= {"afternoon", "evening", "tonight"}
 _TIMES |= {f"{unit}s" for unit in _UNITS} | {"day"}
 
 
@@ -90,13 +94,13 @@ def dates_in(text: str) -> list[Days]:
     """Return the dates that name their year, at most four: ``2026-03``, ``9 July 2022``."""
     if not re.search(rf"(?<!\d){_YEAR}(?!\d)", text):
         return []
-    found = [*_iso(text), *(days for _, days in _dates(PromptText(text), date.max.replace(day=1)) if days.year)]
+    found = [*_iso(text, _ANY_DAY), *(days for _, days in _dates(PromptText(text), _ANY_DAY) if days.year)]
     return list({days.start: days for days in reversed(found)}.values())[::-1][:_MOST]
 
 
 def days_in(prompt: PromptText, today: date) -> Days | None:
     """Return the first days that the prompt names, and cut them out of it."""
-    for iso in _iso(prompt.text):
+    for iso in _iso(prompt.text, today):
         first = prompt.word_at(prompt.text.find(iso.words))
         prompt.cut_words(first, first + iso.words.count("-") + 1)
         return iso
@@ -116,7 +120,7 @@ def days_in(prompt: PromptText, today: date) -> Days | None:
 def _date() -> re.Pattern[str]:
     month, day = "|".join(sorted(_MONTH_OF, key=len, reverse=True)), r"\d{1,2}(?:st|nd|rd|th)?"
     return re.compile(
-        rf"(?:(?P<opener>on|in|since|before|until|by|last)\b )?(?:the )?(?:(?P<before>{day}) (?:of )?)?"
+        rf"(?:(?P<edge>{_EDGE})\b )?(?:(?P<opener>on|in|by|last)\b )?(?:the )?(?:(?P<before>{day}) (?:of )?)?"
         rf"\b(?P<month>{month})\b(?: (?:the )?(?P<after>{day})(?![\w:]))?(?:,? (?:of )?(?P<year>{_YEAR}))?\b(?! \d)"
     )
 
@@ -125,21 +129,36 @@ def _date() -> re.Pattern[str]:
 def _span() -> re.Pattern[str]:
     count = "|".join([r"\d{1,3}", *_COUNTS])
     return re.compile(
-        r"\b(?:(?P<named>day before yesterday|yesterday|earlier today|this morning|this week|last week(?! of)"
-        r"|last month|last year)"
-        rf"|(?P<opener>on|last|since) (?P<weekday>{'|'.join(_WEEKDAYS)})"
+        rf"\b(?:(?P<edge>{_EDGE}) (?:the )?)?(?:(?P<named>{'|'.join(_NAMED)})(?! of\b)"
+        rf"|(?:(?P<opener>on|last) |(?<=since ))(?P<weekday>{'|'.join(_WEEKDAYS)})"
         rf"|(?:last|past) (?:(?P<count>{count}) )?(?:of )?(?P<unit>day|week|month)s?"
         rf"|(?P<ago>{count}) (?:of )?(?P<units>day|week|month)s? ago)\b"
     )
 
 
-def _iso(text: str) -> list[Days]:
+def _from_edge(edge: str | None, days: tuple[date, date], today: date) -> tuple[date, date]:
+    """Return the days that lie since, after, before or until some days, or these themselves."""
+    start, end = days
+    match (edge or "").lower():
+        case "since":
+            return start, max(end, _tomorrow(today))
+        case "after":
+            return end, max(end, _tomorrow(today))
+        case "before":
+            return EARLIEST, start
+        case "until":
+            return EARLIEST, end
+    return days
+
+
+def _iso(text: str, today: date) -> list[Days]:
     found = []
     for match in _ISO.finditer(text) if "-" in text else ():
         days = _of(int(match["year"]), int(match["month"]), int(match["day"] or 0))
         if days:
-            before = _BEFORE_ISO.search(text, 0, match.start())
-            found.append(Days(EARLIEST if before else days[0], days[0] if before else days[1], match[0], year=True))
+            edge = _EDGE_OF_ISO.search(text, 0, match.start())
+            start, end = _from_edge(edge and edge[1], days, today)
+            found.append(Days(start, end, match[0], year=True))
     return found
 
 
@@ -147,22 +166,22 @@ def _dates(prompt: PromptText, today: date) -> list[tuple[int, Days]]:
     """Return each date with the name of its month, and where it stands in the words."""
     said, found = " ".join(prompt.words), []
     for match in _date().finditer(said):
-        opener, day = match["opener"], int(re.sub(r"\D", "", match["before"] or match["after"] or "") or 0)
+        edge, opener, day = (
+            match["edge"],
+            match["opener"],
+            int(re.sub(r"\D", "", match["before"] or match["after"] or "") or 0),
+        )
         place = said.count(" ", 0, match.start("month"))
-        if match["month"] in _VERBS and not (opener or match["before"] or prompt.begins_with_a_capital(place)):
+        if match["month"] in _VERBS and not (edge or opener or match["before"] or prompt.begins_with_a_capital(place)):
             continue
-        if not (day or match["year"] or opener in ("in", "last", "before")):
+        if not (day or match["year"] or opener in ("in", "last") or edge == "before"):
             continue
         month, year = _MONTH_OF[match["month"]], int(match["year"] or 0)
         days = _of(year, month, day) if year else _latest(month, day, today, last=opener == "last")
         if days is None:
             continue
-        start, end = days
-        if opener == "before":
-            start, end = EARLIEST, start
-        elif opener == "since" and not year:
-            end = _tomorrow(today)
-        past = bool(year) or opener in ("since", "before", "last", "in") or (start.year == today.year)
+        past = bool(year or edge) or opener in ("last", "in") or (days[0].year == today.year)
+        start, end = _from_edge(edge, days, today)
         found.append((match.start(), Days(start, end, match[0], past, dated=bool(day), year=bool(year))))
     return found
 
@@ -171,22 +190,21 @@ def _spans(said: str, today: date) -> list[tuple[int, Days]]:
     """Return each time relative to today, and where it stands in the words."""
     found = []
     for match in _span().finditer(said):
-        past = True
+        past = bool(match["edge"]) or (match["opener"] != "on" and match["named"] not in _MAY_BE_TO_COME)
         try:
             if match["named"]:
-                start, end = _NAMED[match["named"]](today)
+                days = _NAMED[match["named"]](today)
             elif match["weekday"]:
                 start = today - timedelta(days=(today.weekday() - _WEEKDAYS.index(match["weekday"])) % 7 or 7)
-                end = _tomorrow(today) if match["opener"] == "since" else start + timedelta(days=1)
-                past = match["opener"] != "on"
+                days = start, start + timedelta(days=1)
             elif match["unit"]:
-                start = today - timedelta(days=_number(match["count"] or "one") * _UNITS[match["unit"]])
-                end = _tomorrow(today)
+                count = _number(match["count"] or "one")
+                days = today - timedelta(days=count * _UNITS[match["unit"]]), _tomorrow(today)
             else:
-                start, end = _back(today, match["units"], _number(match["ago"]))
+                days = _back(today, match["units"], _number(match["ago"]))
         except (ValueError, OverflowError):  # a thousand months ago
             continue
-        found.append((match.start(), Days(start, end, match[0], past)))
+        found.append((match.start(), Days(*_from_edge(match["edge"], days, today), match[0], past)))
     return found
 
 
@@ -236,24 +254,30 @@ _DAY = timedelta(days=1)
 _NAMED: dict[str, Callable[[date], tuple[date, date]]] = {
     "day before yesterday": lambda today: (today - 2 * _DAY, today - _DAY),
     "yesterday": lambda today: (today - _DAY, today),
-    "earlier today": lambda today: (today, _tomorrow(today)),
-    "this morning": lambda today: (today, _tomorrow(today)),
+    **dict.fromkeys(
+        ("earlier today", "today", "tonight", "this morning", "this afternoon", "this evening"),
+        lambda today: (today, _tomorrow(today)),
+    ),
     "this week": lambda today: (_monday(today), _tomorrow(today)),
+    "this month": lambda today: (today.replace(day=1), _tomorrow(today)),
+    "this year": lambda today: (today.replace(month=1, day=1), _tomorrow(today)),
     # Some mean the week before this one, some the last seven days: both, and the lines are dated.
     "last week": lambda today: (_monday(today - 7 * _DAY), today),
     "last month": lambda today: _back(today, "month", 1),
     "last year": lambda today: (date(today.year - 1, 1, 1), date(today.year, 1, 1)),
 }
+# A plan may be of these as well.
+_MAY_BE_TO_COME = ("today", "tonight", "this afternoon", "this evening")
 
 
 # Letters of a word that may be a part of a type: `bug` of `bugfix`.
 _LEAST_OF_A_TYPE = 3
 
 
-def days_asked(text: str, terms: Sequence[Term], today: date | None) -> Days | None:
+def days_asked(text: str, terms: Sequence[Term], today: date) -> Days | None:
     """Return the days that a question names relative to ``today`` ("last week", "18 November"); none of a pasted text
     or of one with full dates."""
-    if today is None or len(terms) > MOST_WORDS_ASKED or dates_in(text) or not may_name_days(segments(text.lower())):
+    if len(terms) > MOST_WORDS_ASKED or dates_in(text) or not may_name_days(segments(text.lower())):
         return None
     return days_in(PromptText(text), today)
 
@@ -269,22 +293,30 @@ def names_days(word: str, days: Days | None) -> bool:
 
 
 def with_dates(
-    store: Store, terms: list[Term], text: str, *, size: int, projects: Sequence[str] | None, days: Days | None
+    store: Store,
+    terms: list[Term],
+    text: str,
+    *,
+    size: int,
+    projects: Sequence[str] | None,
+    days: Days | None,
+    calendar: Calendar,
 ) -> list[Term]:
     """Return the terms, with one for each date of ``text`` in the place of the words that name it.
 
-    Its rows are those that changed then and those that say the date; where thousands did, those of ``projects``. Days
-    are those of UTC. The rows of ``days`` are only those that changed then; if none did, their words stay words.
+    Its rows are those that changed then and those that say the date; where thousands did, those of ``projects``. The
+    rows of ``days`` are only those that changed then; if none did, their words stay words.
     """
+    look_up = partial(_date_term, store, text=text, size=size, projects=projects, calendar=calendar)
     if days is not None:
-        return _with_days(store, terms, text, days, size=size, projects=projects)
+        return _with_days(terms, days, look_up)
     dates: list[Term] = []
     for dated in dates_in(text):
         words = set(segments(dated.words.lower()))
         naming = [term for term in terms if term.text in words]
         said = [term.expression for term in naming if not _is_year(term.text)]
         others = [term for term in terms if term not in naming]
-        date_term, others, _ = _date_term(store, dated, said, text, others, size=size, projects=projects)
+        date_term, others, _ = look_up(dated, said, others)
         dates, terms = [date_term, *dates], others
     found = [term for term in dates if term.mentions]
     if not found:
@@ -293,13 +325,13 @@ def with_dates(
 
 
 def _with_days(
-    store: Store, terms: list[Term], text: str, days: Days, *, size: int, projects: Sequence[str] | None
+    terms: list[Term], days: Days, look_up: Callable[[Days, Sequence[str], list[Term]], tuple[Term, list[Term], int]]
 ) -> list[Term]:
     words = set(days.words.split())
     naming = [term for term in terms if plain(term.text) in words]
     said = [term.expression for term in naming] if days.dated and all(term.rows for term in naming) else []
     others = [term for term in terms if term not in naming]
-    day, others, changed = _date_term(store, days, said, text, others, size=size, projects=projects)
+    day, others, changed = look_up(days, said, others)
     return [replace(day, expression=""), *_without_generic_verbs(others)] if changed else terms
 
 
@@ -307,14 +339,15 @@ def _date_term(
     store: Store,
     days: Days,
     said: Sequence[str],
-    text: str,
     others: list[Term],
     *,
+    text: str,
     size: int,
     projects: Sequence[str] | None,
+    calendar: Calendar,
 ) -> tuple[Term, list[Term], int]:
     """Return the term of the days, the other terms without those that name a type, and how many rows changed then."""
-    rows, changed = _changed_in(store, days, projects)
+    rows, changed = _changed_in(store, calendar.moments(days.start, days.end), projects)
     rows, others = _of_types(store, rows, text, others)
     expression = " AND ".join(said)
     if said:
@@ -325,11 +358,10 @@ def _date_term(
     return term, others, changed
 
 
-def _changed_in(store: Store, days: Days, projects: Sequence[str] | None) -> tuple[list[int], int]:
+def _changed_in(store: Store, moments: tuple[str, str], projects: Sequence[str] | None) -> tuple[list[int], int]:
     """Return the rows that changed then, latest first, and how many did. If these are too many to be all, those of
     the projects are returned, if any changed."""
-    since, until = (to_text(datetime.combine(day, time(), UTC)) for day in (days.start, days.end))
-    changed = partial(index.changed_between, store, since, until, limit=NEWEST_ROWS)
+    changed = partial(index.changed_between, store, *moments, limit=NEWEST_ROWS)
     found = changed(projects=None)
     own = changed(projects=projects) if len(found) >= NEWEST_ROWS else ()
     return list(own or found), len(found)

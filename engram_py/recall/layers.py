@@ -280,9 +280,9 @@ def search_as_of(core: Core, anchors: Anchors, as_of: str, query: str, **wanted:
     Rows that were deleted since stay hidden. Raises InvalidArgumentError for what is no date, and what a search raises.
     """
     today = core.journal.moment()
-    moment = datetime.fromisoformat(end_of("as_of", as_of, today, never=False) or "")
+    moment = datetime.fromisoformat(end_of("as_of", as_of, core.journal.calendar, never=False) or "")
     with closing(_Copy(Path(":memory:"))) as store:
-        clock = Journal(store, lambda: min(moment, today))
+        clock = Journal(store, lambda: min(moment, today), core.journal.zone)
         with store.transaction():
             _fill(core.store, store, to_text(moment), query)
         from engram_py.recall.search import Search

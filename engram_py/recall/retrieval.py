@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from datetime import date
 from itertools import chain
 from typing import Generic, Protocol, TypeVar
 
@@ -44,6 +43,7 @@ from engram_py.recall.substitutes import (
 from engram_py.recall.terms import ProjectRows, look_up, word_terms
 from engram_py.recall.values import LadderStep, Related, Text
 from engram_py.sessions.values import SUMMARY_TITLE
+from engram_py.times import Calendar
 
 # The best by their own words, whose neighbours are looked at; of all of these, whose text is read; and how many rows
 # are asked about for the first. Recall at 10 of five sets: 40 and 24 .611, 60 and 40 .621, in the same time.
@@ -178,17 +178,23 @@ def related_lines(found: Retrieved[Observation], rows: Sequence[Scored], model: 
 
 
 def retrieve(
-    store: Store, query: Query, scope: ScopeFilter, *, limit: int, least: float | None = None, today: date | None = None
+    store: Store,
+    query: Query,
+    scope: ScopeFilter,
+    *,
+    limit: int,
+    least: float | None = None,
+    calendar: Calendar,
 ) -> Retrieved[Observation]:
     """Look up the words of a query, and what its dates, files and entities name.
 
-    "Last week" is relative to ``today``. An answer that is ``least`` likely needs no other reading of the words.
+    "Last week" is that of the ``calendar``. An answer that is ``least`` likely needs no other reading of the words.
     """
     index = totals(store)
     size, projects = index.rows, scope.projects
     terms = word_terms(store, query.content_words, size=size)
-    days = days_asked(query.asked, terms, today)
-    terms = with_dates(store, terms, query.asked, size=size, projects=projects, days=days)
+    days = days_asked(query.asked, terms, calendar.today)
+    terms = with_dates(store, terms, query.asked, size=size, projects=projects, days=days, calendar=calendar)
     if has_any(store):
         terms = with_entities(store, terms, query.asked, size=size, projects=projects)
     terms = with_files(store, terms, query.asked, size=size, projects=projects)

@@ -23,7 +23,7 @@ from engram_py.recall.score import Neighbours
 from engram_py.recall.terms import ANYWHERE, ProjectRows
 from engram_py.relations import table as relations
 from engram_py.text.normalize import check_text, normalize_topic_key
-from engram_py.times import span_of, to_text
+from engram_py.times import to_text
 
 FILTERS = KEYS
 _MOST_FILES = 500
@@ -147,7 +147,7 @@ def build_scope_filter(
         said += [f"file:{path}" for path in filters.files]
     now = journal.moment()
     for name, text in (("since", filters.since), ("until", filters.until)):
-        span = span_of(text, now) if text else None
+        span = journal.calendar.span(text) if text else None
         if text and span is None:
             notes.append(reason("no_date", filter=name, value=text[:40]))
         elif span is not None:

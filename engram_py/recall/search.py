@@ -360,14 +360,14 @@ class Search:
         scope = replace(scope, values=scope.values | {"archived": 1})
         if not VisibleRows(self._store, scope).among(list({row for term in found.terms for row in term.mentions})):
             return False
-        today = self._journal.moment().date()
-        found = retrieve(self._store, query, scope, limit=1, least=request.least, today=today)
+        calendar = self._journal.calendar
+        found = retrieve(self._store, query, scope, limit=1, least=request.least, calendar=calendar)
         return found.probability >= request.least
 
     def _retrieved(self, request: _Request) -> Retrieved[Observation]:
         """Look up the words; where no row with a quoted phrase is likely, without the quotes if that is likelier."""
-        least, today = request.least, self._journal.moment().date()
-        ask = partial(retrieve, self._store, scope=request.scope, limit=request.limit, least=least, today=today)
+        least, calendar = request.least, self._journal.calendar
+        ask = partial(retrieve, self._store, scope=request.scope, limit=request.limit, least=least, calendar=calendar)
         found = ask(request.query)
         unquoted = None if found.scored and found.probability >= least else request.query.unquoted()
         if unquoted is None or (other := ask(unquoted)).probability <= found.probability:

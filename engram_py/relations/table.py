@@ -23,8 +23,9 @@ from memory_relations {_ENDS}
 _IN_PROJECTS = "(:projects is null or memory_relations.project in (select value from json_each(:projects)))"
 
 # A verdict speaks in the project of the observation that it is about.
+_OF = "(select project from observations where sync_id = memory_relations.target_id)"
 _GIVEN = f"""(memory_relations.arrival is null
-    or {trusted("memory_relations", "coalesce(target.project, memory_relations.project)")})"""
+    or {trusted("memory_relations", f"coalesce({_OF}, memory_relations.project)")})"""
 
 # A relation judged to be no conflict is not listed as one, as in Engram.
 _LISTED = f"""

@@ -87,12 +87,16 @@ def check_text(field: str, text: str) -> None:
         raise InvalidTextError(field, "a lone surrogate") from exc
 
 
+def normalized(text: str) -> str:
+    """Return the form that texts share which differ only in case, white space or composition of accents."""
+    return " ".join(unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).lower()).split())
+
+
 def content_hash(text: str) -> str:
-    """Return a hash that is the same for texts that differ only in case, white space or composition of accents."""
+    """Return a hash that is the same for texts of one normalized form."""
     import hashlib
 
-    folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).lower())
-    return hashlib.sha256(" ".join(folded.split()).encode("utf-8", "surrogatepass")).hexdigest()
+    return hashlib.sha256(normalized(text).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def normalize_topic_key(raw: str) -> str:
@@ -138,7 +142,7 @@ def has_conflict(text: str) -> bool:
     return "\n>>>>>>> " in text and _CONFLICT.search(text) is not None
 
 
-# --- text as it may leave a door: nothing in it moves a terminal, hides from a reader, or opens or closes a fence -----
+# --- text as it may leave a door: nothing in it moves a terminal or hides from a reader -------------------------------
 
 # Terminal sequences, whole: CSI (``ESC [ … letter``), strings up to their end (OSC, DCS, APC, PM, SOS), two bytes.
 _SEQUENCE = regex(r"""(?x)
@@ -149,20 +153,6 @@ _SEQUENCE = regex(r"""(?x)
 """)
 _PLAIN_CONTROLS = dict.fromkeys([*range(9), 11, 12, *range(14, 32), *range(127, 160)])
 _LINE_ENDS = regex(r"\r(?!\n)|\x85|\u2028|\u2029")
-
-# What opens a tag for a reader, by the names of the characters; quotation marks of some languages only before a slash.
-_LESS = "<\N{FULLWIDTH LESS-THAN SIGN}\N{SMALL LESS-THAN SIGN}\u02c2\u2329\u27e8\u276c\u276e\u3008\u1438\ufe3f\u29fc"
-_QUOTES = "\u2039\u00ab\u300a\u27ea"
-_SLASH = "/\N{FULLWIDTH SOLIDUS}\N{FRACTION SLASH}\N{DIVISION SLASH}\u29f8\u2571"
-_JOINT = r"[-_:.\u00ad\u2010-\u2015\u2043\u207b\u2212\ufe58\ufe63\uff0d\uff3f]"
-# A frame of this program or of a host has a name of several words, or is one of the roles of a conversation.
-_OURS = r"\W?e\W?n\W?g\W?r\W?a\W?m\W*m\W?e\W?m\W?o\W?r\W?y"
-_NAME = rf"""
-(?:[^\W_]+(?:{_JOINT}+[^\W_]+)+
-|{_OURS}
-|(?:system|user|assistant|human|developer|tool|function|instructions?|thinking)\b)
-"""
-_FRAME = regex(rf"(?xi)(?:[{_LESS}]|[{_LESS}{_QUOTES}]\s*[{_SLASH}]\s*)(?={_NAME})|[{_LESS}]\s+(?={_OURS})")
 
 
 def visible(text: str) -> str:
@@ -186,14 +176,3 @@ _SELECTORS = dict.fromkeys(range(0xE0100, 0xE01F0))
 
 def _is_hidden(char: str) -> bool:
     return unicodedata.category(char) in ("Cf", "Cs")
-
-
-def harmless(text: str) -> str:
-    """Return ``visible`` text in which no tag of this program or of a host opens or closes: ``<`` becomes ``&lt;``.
-
-    Tags of one ordinary word, as of HTML, stay.
-    """
-    shown = visible(text)
-    if shown.isascii() and "<" not in shown:
-        return shown
-    return _FRAME.sub(lambda found: f"&lt;{found[0][1:]}", shown)

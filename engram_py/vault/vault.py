@@ -27,7 +27,6 @@ from engram_py.observations.validation import intake_notes, slug_of
 from engram_py.projects.projects import Core
 from engram_py.relations.table import replacements
 from engram_py.text.normalize import has_conflict, plain_lines
-from engram_py.times import zone_named
 from engram_py.vault.applying import Applying, Now, digests_beside_items, edits, kept_beside, plan_of, with_conflict
 from engram_py.vault.folder import (
     FILE_LIMIT_BYTES,
@@ -93,7 +92,7 @@ class Vault:
     ) -> None:
         self._store, self._projects = core.store, core.projects
         self._applying = applying
-        self._zone = zone_named(core.settings.timezone)
+        self._zone = core.settings.zone
         self._made = made
         self._lease = NamedLease(core.store, core.journal, "vault", seconds=_LEASE_SECONDS)
 

@@ -17,7 +17,7 @@ from engram_py.context.contexts import KEPT_FOR, MOST_KEPT, Cache
 from engram_py.context.providers import mmr
 from engram_py.interfaces.wording import render
 from engram_py.observations.listing import Suggestion
-from engram_py.observations.values import Change
+from engram_py.observations.values import Change, Observation
 from engram_py.reasons import reason
 from engram_py.settings import Settings
 from engram_py.text.words import jaccard, shingles
@@ -397,6 +397,18 @@ def test_equal_prompts_stand_in_the_context_once_and_the_latest_counts(app: Engr
         clock.advance(minutes=1)
     shown = [one.content for one in app.contexts.assemble().prompts]
     assert shown == ["Decide how mails\nare sent.", *(f"prompt {number}" for number in range(27, 0, -3))]
+
+
+@pytest.mark.parametrize("mode", ["session", "full"])
+def test_a_text_stands_in_the_context_once_whatever_rows_have_it(app: Engram, mode: str) -> None:
+    app.observations.pin(app.save(draft("Fifteen minutes.")).id)
+    for fields in ({"type": "preference"}, {"type": "decision"}, {"topic_key": "auth/tokens"}, {"scope": "personal"}):
+        app.save(draft("fifteen  minutes.", **fields))
+    shown = [item for section in app.contexts.assemble(mode=mode).sections for item in section.items]
+    assert [item.content for item in shown if isinstance(item, Observation)] in (
+        ["Fifteen minutes."],
+        ["fifteen  minutes."],
+    )
 
 
 def test_prompts_are_told_apart_by_their_beginning(app: Engram) -> None:

@@ -234,9 +234,8 @@ def test_a_guard_from_elsewhere_does_nothing_and_says_so_once(here: Engram, root
 def test_an_agent_that_repeats_a_foreign_text_does_not_take_its_guards_over(here: Engram, root: Path) -> None:
     number = foreign(here, NPM)
     here.save(Draft("Package manager", "Chosen for its lock file.", "decision"))
-    row = here.store.row("select arrival, guards from observations where id = :id", id=number)
-    assert row is not None
-    assert (row["arrival"], row["guards"]) == (None, None)
+    rows = here.store.tuples("select id, arrival is null, guards is null from observations order by id")
+    assert rows == [(number, False, False), (number + 1, True, True)]
 
 
 def test_a_foreign_observation_is_accepted_before_it_is_guarded(here: Engram) -> None:

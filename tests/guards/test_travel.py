@@ -11,7 +11,7 @@ from engram_py import Draft, Engram
 from engram_py.guards.values import Guard, from_json
 from tests.sync.replica import machines as net
 from tests.sync.replica.conftest import desk, empty_memory, laptop, new_machine
-from tests.sync.replica.machines import Machine
+from tests.sync.replica.machines import Machine, share_key
 
 __all__ = ["desk", "empty_memory", "laptop", "new_machine"]
 
@@ -46,8 +46,10 @@ def test_a_row_without_guards_is_written_as_older_versions_write_it(desk: Machin
 
 
 def test_a_guard_that_somebody_else_gives_my_memory_makes_it_theirs_to_trust(desk: Machine, laptop: Machine) -> None:
+    share_key(laptop.app.settings.data_dir, person=2)
     saved = desk.app.save(Draft("Package manager", "x", "decision"))
     net.exchange_all([desk, laptop])
+    laptop.app.trust.source("desk", projects=["p"])
     laptop.app.guards.add(laptop.app.store.value("select id from observations"), MAKE)
     packet = net.send(laptop, desk)
 
@@ -61,6 +63,7 @@ def test_a_guard_that_somebody_else_gives_my_memory_makes_it_theirs_to_trust(des
 
 @pytest.mark.parametrize("trusted", [False, True])
 def test_an_export_keeps_guards(desk: Machine, laptop: Machine, tmp_path: Path, trusted: bool) -> None:
+    share_key(laptop.app.settings.data_dir, person=2)
     saved = desk.app.save(Draft("Package manager", "x", "decision"))
     desk.app.guards.add(saved.id, NPM)
     desk.app.transfer.export(tmp_path / "file.json")

@@ -274,7 +274,7 @@ def test_row_85_identity_facts_from_talk(app: Engram) -> None:
     [row] = app.contexts.assemble(session_id="s3", unasked=True).items("overrides")
     assert isinstance(row, Observation)
     assert "Alice" in row.content
-    assert (row.origin, row.scope) == ("derived", "personal")
+    assert (row.origin, row.scope) == ("user", "personal")  # said in two sessions, it waits no longer
 
 
 def test_row_85_what_was_deleted_is_not_learned_again(app: Engram) -> None:
@@ -293,6 +293,8 @@ def test_it_is_known_in_every_project(app: Engram, open_memory: Opener) -> None:
     other = open_memory(project="gadgets")
     other.sessions.start("s9", project="gadgets")
 
+    assert not other.contexts.assemble(session_id="s9", unasked=True).items("overrides")
+    app.observations.accept(app.store.value("select id from observations where type = 'identity'"))
     assert other.contexts.assemble(session_id="s9", unasked=True).items("overrides")
 
 

@@ -91,6 +91,7 @@ def test_a_stream_gets_the_same_text_as_a_private_file_with_a_row_on_each_line(a
 def test_an_export_that_cannot_be_written_leaves_no_part_of_a_file(app: Engram, tmp_path: Path, target: str) -> None:
     (tmp_path / "plain").write_text("a file, not a folder")
     (tmp_path / "folder").mkdir()
+    app.trust.keys.show()
     before = sorted(tmp_path.rglob("*"))
 
     with pytest.raises(InvalidArgumentError) as refused:

@@ -16,7 +16,7 @@ from engram_py.observations.values import Change
 OpenAt = Callable[[str], Engram]
 
 # Differs between two memories that hold the same: whose it is, when it was written, local numbers.
-_LOCAL = {"id", "clock", "origin", "device", "exported_at"}
+_LOCAL = {"id", "clock", "origin", "device", "exported_at", "signature"}
 _KINDS = ("sessions", "observations", "prompts", "relations")
 
 

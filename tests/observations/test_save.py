@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from engram_py.errors import TextTooLongError
 from engram_py.observations import table
 from engram_py.observations.errors import ObservationNotFoundError, TopicTakenError
 from engram_py.observations.values import Change
+from engram_py.privacy.provenance import arrival_of
 from engram_py.reasons import reason
 from engram_py.settings import Settings
 from tests.memory import START, FakeClock, draft, rows_of, whole
@@ -35,17 +36,89 @@ def test_a_new_text_is_added_with_its_identity_and_its_place(app: Engram) -> Non
     assert len(kept.sync_id) == len("obs-") + 16
 
 
-@pytest.mark.parametrize(
-    ("minutes", "outcome"), [(0, "duplicate"), (15, "duplicate"), (15.001, "added"), (16, "added")]
-)
-def test_the_same_text_counts_as_a_duplicate_for_fifteen_minutes(
-    app: Engram, clock: FakeClock, minutes: float, outcome: str
+@pytest.mark.parametrize(("title", "content"), [
+    ("Token lifetime", "Fifteen minutes."), ("token  LIFETIME", "fifteen\n minutes."), ("Café", "Ein Café."),
+    ("Cafe\u0301", "EIN CAFE\u0301."),
+])  # fmt: skip
+@pytest.mark.parametrize("days", [0, 1, 400])
+def test_the_same_text_is_one_memory_whenever_it_is_saved_again(
+    app: Engram, clock: FakeClock, days: int, title: str, content: str
+) -> None:
+    first = {
+        one: app.save(draft(one, title=head))
+        for head, one in (("Token lifetime", "Fifteen minutes."), ("Café", "Ein Café."))
+    }
+    clock.advance(days=days)
+
+    second = app.save(draft(content, title=title))
+
+    assert (second.outcome, second.duplicate_count) == ("duplicate", 2)
+    assert second.id in {one.id for one in first.values()}
+    assert whole(app, second.id).last_seen_at == app.journal.now()
+
+
+def gone(app: Engram, row: int, how: str) -> None:
+    match how:
+        case "deleted":
+            app.observations.delete(row)
+        case "archived":
+            app.observations.update(row, Change(archived=True))
+        case "replaced":
+            other = app.save(draft("One hour.", title="Another")).id
+            app.relations.compare(other, row, "supersedes", confidence=1.0, reasoning="later", by="agent")
+        case "expired":
+            app.observations.update(row, Change(expires_at="2026-03-02"))
+        case _:
+            with app.store.transaction():
+                arrival = arrival_of(app.store, "git:widgets", "eve", "Eve")
+                app.store.update("observations", {"id": row}, {"arrival": arrival})
+
+
+@pytest.mark.parametrize("how", ["deleted", "archived", "replaced", "expired", "from elsewhere"])
+def test_a_text_that_the_user_has_no_current_row_of_gets_a_row_of_its_own(
+    app: Engram, clock: FakeClock, how: str
 ) -> None:
     first = app.save(draft("Fifteen minutes."))
-    clock.advance(minutes=minutes)
-    second = app.save(draft("Fifteen minutes."))
-    assert second.outcome == outcome
-    assert (second.id == first.id) == (outcome == "duplicate")
+    gone(app, first.id, how)
+    clock.advance(days=2)
+    before = app.store.row("select * from observations where id = :id", id=first.id)
+
+    second, third = app.save(draft("Fifteen minutes.")), app.save(draft("Fifteen minutes."))
+
+    assert (second.outcome, third.outcome, third.id) == ("added", "duplicate", second.id)
+    assert second.id != first.id
+    assert app.store.row("select * from observations where id = :id", id=first.id) == before
+
+
+def test_a_fact_in_the_words_of_another_entity_is_a_fact_of_its_own(app: Engram) -> None:
+    ada, bob = (app.facts.add(name, "Works on the parser.", checked=False) for name in ("Ada", "Bob"))
+    assert (ada.outcome, bob.outcome) == ("added", "added")
+
+
+def test_a_note_in_the_words_of_another_day_is_a_note_of_its_own(app: Engram, clock: FakeClock) -> None:
+    first, again = app.notes.add("Watered the plants."), app.notes.add("Watered the plants.")
+    clock.advance(days=1)
+    second = app.notes.add("Watered the plants.")
+    earlier = app.notes.add("Watered the plants.", at="2026-03-01T12:00:00.000Z")
+
+    assert (again.id, earlier.id) == (first.id, first.id)
+    assert second.outcome == "added"
+
+
+def test_an_equal_text_is_found_by_one_step_into_the_index_however_many_rows_there_are(app: Engram) -> None:
+    key = {
+        "content_hash": "",
+        "project": "",
+        "scope": "",
+        "type": "",
+        "about": None,
+        "now": "",
+        "since": "",
+        "until": "",
+    }
+    plan = [row["detail"] for row in app.store.rows("explain query plan " + table.EQUAL_TEXT, **key)]
+    assert any("USING INDEX observations_hash (content_hash=? AND project=?)" in one for one in plan)
+    assert not any("TEMP B-TREE" in one for one in plan)
 
 
 def test_a_duplicate_is_counted_and_leaves_the_text_and_its_date_alone(app: Engram, clock: FakeClock) -> None:
@@ -315,10 +388,9 @@ class Model:
                 for number, row in self.live.items()
                 if (row.project, row.scope, row.title) == (step.project, step.scope, step.title)
                 and row.says(step.content)
-                and self.now - row.created <= timedelta(minutes=15)
             ]
             if equal:
-                return self._repeat(max(equal, key=lambda number: (self.live[number].created, number)))
+                return self._repeat(max(equal))
         number, self.next_id = self.next_id, self.next_id + 1
         self.live[number] = Row(step.project, step.scope, step.title, step.content, topic, self.now)
         return "added", number
@@ -393,7 +465,8 @@ def deleted(app: Engram, step: Delete) -> str:
 
 def live_rows(app: Engram) -> dict[int, Row]:
     found = {}
-    for row in app.contexts.assemble("alpha").recent + app.contexts.assemble("beta").recent:
+    live = [row for [row] in app.store.tuples("select id from observations where deleted_at is null")]
+    for row in table.by_ids(app.store, live).values():
         versions = tuple(old.content for old in reversed(app.get(row.id, history=True).versions))
         created = datetime.fromisoformat(row.created_at)
         counts = (row.revision_count, row.duplicate_count, versions)

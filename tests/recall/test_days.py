@@ -53,6 +53,22 @@ def meant(prompt: str, today: date = THURSDAY) -> tuple[str, str] | None:
         pytest.param("the 3rd of March", "2026-03-03", "2026-03-04", id="day-of-this-month"),
         pytest.param("March 5", "2026-03-05", "2026-03-06", id="today-by-its-date"),
         pytest.param("on March 6th", "2025-03-06", "2025-03-07", id="tomorrow-of-last-year"),
+        pytest.param("today", "2026-03-05", "2026-03-06", id="today"),
+        pytest.param("this afternoon", "2026-03-05", "2026-03-06", id="this-afternoon"),
+        pytest.param("this month", "2026-03-01", "2026-03-06", id="this-month"),
+        pytest.param("this year", "2026-01-01", "2026-03-06", id="this-year"),
+        pytest.param("since last Friday", "2026-02-27", "2026-03-06", id="since-the-last-weekday"),
+        pytest.param("since yesterday", "2026-03-04", "2026-03-06", id="since-yesterday"),
+        pytest.param("since last week", "2026-02-23", "2026-03-06", id="since-last-week"),
+        pytest.param("since the last 3 days", "2026-03-02", "2026-03-06", id="since-the-last-days"),
+        pytest.param("since two weeks ago", "2026-02-16", "2026-03-06", id="since-weeks-ago"),
+        pytest.param("after last Friday", "2026-02-28", "2026-03-06", id="after-a-weekday"),
+        pytest.param("before yesterday", "1970-01-01", "2026-03-04", id="before-yesterday"),
+        pytest.param("until last week", "1970-01-01", "2026-03-05", id="until-last-week"),
+        pytest.param("since last March", "2025-03-01", "2026-03-06", id="since-last-march"),
+        pytest.param("since 9 July 2022", "2022-07-09", "2026-03-06", id="since-a-day-with-its-year"),
+        pytest.param("since 2026-03-02", "2026-03-02", "2026-03-06", id="since-a-date"),
+        pytest.param("before 2026-03-02", "1970-01-01", "2026-03-02", id="before-a-date"),
         pytest.param("since Feb 27", "2026-02-27", "2026-03-06", id="since-a-day-of-a-month"),
         pytest.param("29 February", "2024-02-29", "2024-03-01", id="leap-day"),
         pytest.param("30 February or 2 March", "2026-03-02", "2026-03-03", id="a-day-after-one-there-is-not"),
@@ -67,7 +83,7 @@ def test_words_for_a_time_name_days(prompt: str, start: str, end: str) -> None:
 
 @pytest.mark.parametrize(("prompt", "past"), [
     ("send it on Tuesday", False), ("last Tuesday", True), ("yesterday", True), ("ship it on 24 December", False),
-    ("since 24 December", True), ("on 24 December 2025", True),
+    ("since 24 December", True), ("on 24 December 2025", True), ("today", False), ("earlier today", True),
 ])  # fmt: skip
 def test_a_weekday_may_be_one_to_come(prompt: str, past: bool) -> None:
     days = days_in(PromptText(prompt), THURSDAY)
@@ -107,6 +123,7 @@ def test_the_first_and_the_last_day_there_is_break_nothing(prompt: str, today: d
     ("prompt", "rest"),
     [
         ("what broke yesterday in the Parser", "what broke in the Parser"),
+        ("since the last 3 days, the deploy", ", the deploy"),
         ("on Monday `user_id` changed", "`user_id` changed"),
         ("3 days ago, the deploy", ", the deploy"),
     ],

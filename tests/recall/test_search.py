@@ -150,7 +150,7 @@ def test_ten_are_answered_unless_the_project_says_otherwise(folder: Path, open_m
 def test_equal_rows_have_one_order_the_newest_first(app: Engram, clock: FakeClock, open_memory: Opener) -> None:
     saved = []
     for number in range(12):
-        saved.append(kept(app, "The queue drains.", session=f"session-{number}"))
+        saved.append(kept(app, "The queue drains.", session=f"session-{number}", topic_key=f"queue/{number}"))
         clock.advance(minutes=16)
     assert ids(app, "queue", limit=20) == saved[::-1]
     assert ids(app, "drains", limit=5) == saved[::-1][:5]

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import ExitStack
+from datetime import UTC, date, datetime
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -12,7 +16,7 @@ from engram_py.interfaces.wording import render
 from engram_py.observations.values import Change
 from engram_py.reasons import Reason, reason
 from engram_py.settings import Settings
-from tests.memory import FakeClock
+from tests.memory import FakeClock, draft, system_zone
 from tests.recall.searching import dated, fill, ids, kept, silence
 
 ASKED = "what did we change about the scheduler on 3 March 2026?"
@@ -343,3 +347,57 @@ def test_what_is_no_day_is_refused(app: Engram, day: str) -> None:
     with pytest.raises(InvalidArgumentError) as refusal:
         app.search("cache", as_of=day)
     assert refusal.value.argument == "as_of"
+
+
+# --- the days of the user ---------------------------------------------------------------------------------------------
+
+ZONES = ("Asia/Tokyo", "America/Los_Angeles", "Pacific/Kiritimati")
+
+
+@pytest.fixture(params=[(zone, by) for zone in ZONES for by in ("setting", "system")], ids="-".join)
+def abroad(
+    request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[tuple[Engram, dict[str, int]]]:
+    """A memory at noon of the user's zone, with a row of the first and of the last minutes of the last days."""
+    name, by = request.param
+    zone = ZoneInfo(name)
+    settings = Settings(tmp_path / "abroad", clock=clock, timezone=name if by == "setting" else "")
+    with ExitStack() as stack:
+        if by == "system":
+            stack.enter_context(system_zone(monkeypatch, name))
+        app = stack.enter_context(Engram(settings=settings, directory=tmp_path))
+        made = {}
+        # The clocks of Los Angeles change on 8 March.
+        for day in (6, 7, 8, 9):
+            for hour, minute in ((0, 10), (23, 50)):
+                clock.now = datetime(2026, 3, day, hour, minute, tzinfo=zone).astimezone(UTC)
+                text = f"Chose the valve of {day} at {hour}."
+                made[f"{day} {hour}"] = app.save(draft(text, title=text), project="widgets").id
+        clock.now = datetime(2026, 3, 10, 12, 0, tzinfo=zone).astimezone(UTC)
+        yield app, made
+
+
+@pytest.mark.parametrize(("query", "days"), [
+    ("valve yesterday", (9,)), ("valve since:yesterday", (9,)), ("valve since:2026-03-08 until:2026-03-08", (8,)),
+    ("valve since last Sunday", (8, 9)), ("valve on 2026-03-08", (8,)), ("valve this week", (9,)),
+    ("valve until:2026-03-07", (6, 7)), ("valve 3 days ago", (7,)),
+])  # fmt: skip
+def test_the_days_of_a_question_are_the_users(
+    abroad: tuple[Engram, dict[str, int]], query: str, days: tuple[int, ...]
+) -> None:
+    app, made = abroad
+    found = app.searches.search(query, project="widgets").results[: 2 * len(days)]
+    assert {hit.id for hit in found} == {row for name, row in made.items() if int(name.split()[0]) in days}
+
+
+def test_the_memory_as_of_a_day_is_that_of_the_users_midnight(abroad: tuple[Engram, dict[str, int]]) -> None:
+    app, made = abroad
+    found = app.search("valve", as_of="2026-03-07", project="widgets")
+    assert {hit.id for hit in found.results} == {made[name] for name in ("6 0", "6 23", "7 0", "7 23")}
+
+
+def test_a_memory_expires_at_the_end_of_the_users_day(abroad: tuple[Engram, dict[str, int]]) -> None:
+    app, made = abroad
+    app.observations.update(made["6 0"], Change(expires_at="2026-03-12"))
+    expires = app.get(made["6 0"]).observation.expires_at
+    assert expires == app.journal.calendar.midnight(date(2026, 3, 13))

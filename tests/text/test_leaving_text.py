@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import unicodedata
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta, timezone
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from engram_py.text.normalize import harmless, visible
-from engram_py.times import span_of, to_text
+from engram_py.capture.fences import harmless
+from engram_py.text.normalize import visible
+from engram_py.times import Calendar, span_of, to_text, zone_named
+from tests.memory import system_zone
 
 
 @pytest.mark.parametrize(
@@ -19,7 +21,10 @@ from engram_py.times import span_of, to_text
         "</engram-memory>", "<\u200b/engram-memory>", "</\u2060engram-memory>", "</engram\u00ad-memory>",
         "\uff1c/engram-memory\uff1e", "</engram\u2011memory>", "\u2039/engram-memory\u203a", "</\u0435ngram-memory>",
         "< / ENGRAM-MEMORY >", "</engram memory>", "<\u2215engram-memory>", "<system-reminder>", "</hook_context>",
-        "<user_query>", "<system>",
+        "<user_query>", "<system>", "<command-args>", "<local-command-stdout>", "<task-notification>",
+        "<environment_context>",
+        "<\uff53ystem-reminder>", "<system_reminder>", "<permissions instructions>", "<invoke name='x'>",
+        "<function_calls>", "<system-reminder foo=1>", "</tool_result>",
     ],
 )  # fmt: skip
 def test_what_reads_as_a_frame_of_ours_or_of_a_host_is_broken(tag: str) -> None:
@@ -29,7 +34,28 @@ def test_what_reads_as_a_frame_of_ours_or_of_a_host_is_broken(tag: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["a < b", "List<String>", "<div>", "x <y", "std::map<int, T>", "«foo-bar»", "a\tb\r\nc"]
+    "text",
+    [
+        "a < b",
+        "List<String>",
+        "<div>",
+        "x <y",
+        "std::map<int, T>",
+        "«foo-bar»",
+        "a\tb\r\nc",
+        "mod <function_name>_tests",
+        "ssh <user>@<host-name>",
+        "<your-api-key>",
+        "cp <src.file> </dest/dir>",
+        "<command>",
+        "<user>",
+        "<tool>",
+        "<my-component>",
+        "<имя_функции>",
+        "Map<my_type, T>",
+        "<permissions>",
+        "</v-btn>",
+    ],
 )
 def test_ordinary_text_stays_as_it_is(text: str) -> None:
     assert harmless(text) == text
@@ -100,6 +126,30 @@ def test_days_begin_where_the_clock_stands() -> None:
     span = span_of("2026-03-14", NOW, tokyo)
     assert span is not None
     assert [to_text(moment) for moment in span] == ["2026-03-13T15:00:00.000Z", "2026-03-14T15:00:00.000Z"]
+
+
+@pytest.mark.parametrize(("day", "begins", "ends"), [
+    ("2026-03-08", "2026-03-08T05:00", "2026-03-09T04:00"), ("2026-11-01", "2026-11-01T04:00", "2026-11-02T05:00"),
+])  # fmt: skip
+@pytest.mark.parametrize("system", [False, True])
+def test_a_day_on_which_the_clocks_change_has_its_own_hours(
+    day: str, begins: str, ends: str, system: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = "America/New_York"
+    with system_zone(monkeypatch, name):
+        span = Calendar(NOW, None if system else zone_named(name)).span(day)
+    assert span is not None
+    assert [to_text(moment)[:16] for moment in span] == [begins, ends]
+
+
+def test_the_calendar_tells_the_day_of_its_zone_and_never_fails() -> None:
+    tokyo = Calendar(NOW, zone_named("Asia/Tokyo"))
+    assert (str(tokyo.today), str(tokyo.day_of("2026-03-30T23:00:00.000Z"))) == ("2026-03-31", "2026-03-31")
+    assert tokyo.moments(date(2026, 3, 31), date(2026, 4, 1)) == (
+        "2026-03-30T15:00:00.000Z",
+        "2026-03-31T15:00:00.000Z",
+    )
+    assert tokyo.midnight(date.min) == "0001-01-01T00:00:00.000Z"
 
 
 @pytest.mark.parametrize(

@@ -74,11 +74,7 @@ def print_value(value: object, text: str, *, as_json: bool) -> None:
 
 def local_now(settings: Settings) -> datetime:
     """Return the present time in the display zone."""
-    if not settings.timezone:
-        return settings.clock().astimezone()
-    from zoneinfo import ZoneInfo
-
-    return settings.clock().astimezone(ZoneInfo(settings.timezone))
+    return settings.clock().astimezone(settings.zone)
 
 
 GOES_ON = "what was done so far is kept; the same command continues from there"

@@ -35,7 +35,7 @@ from engram_py.interfaces.cli.observations import delete_prompts
 from engram_py.interfaces.shared_arguments import unknown_names
 from engram_py.observations.listing import Listing
 from engram_py.reasons import amount
-from engram_py.times import span_of, to_text
+from engram_py.times import to_text
 
 if TYPE_CHECKING:
     from engram_py.app import Engram
@@ -119,7 +119,7 @@ def end_command(
         if session_id:
             ended = app.sessions.end(session_id, summary=summary).session
             return {"session_id": ended.id, "ended_at": ended.ended_at}, f"Session {ended.id} ended."
-        span = span_of(by_age or "", app.journal.moment())
+        span = app.journal.calendar.span(by_age or "")
         if span is None:
             raise InvalidArgumentError("by-age", by_age, expected="a time such as 72h, 30d or 2w")
         ids = app.sessions.end_unused(to_text(span[0]), project=project, dry_run=not apply)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime, tzinfo
+from datetime import datetime, tzinfo
 from itertools import groupby
 from typing import Any
 
@@ -104,12 +104,7 @@ def _answer(found: Results) -> dict[str, object]:
 
 def zone_of(visit: Visit) -> tzinfo | None:
     """Return the reader's zone; None is the system's."""
-    name = visit.app.settings.timezone
-    if not name:
-        return None
-    from zoneinfo import ZoneInfo
-
-    return ZoneInfo(name)
+    return visit.app.settings.zone
 
 
 def day_of(moment: str, zone: tzinfo | None) -> str:
@@ -303,7 +298,7 @@ def worth_page(visit: Visit) -> Shown:
     asked, project, store = visit.asked("days"), visit.project, visit.app.store
     cost = visit.app.costs.of(project=project, days=_DAYS.get(asked))
     tokens = session_tokens(store, project, since=cost.since, limit=_SESSIONS)
-    today = visit.app.journal.moment().astimezone(UTC).date()
+    today = visit.app.journal.calendar.today
     came = visit.app.worths.of(project=project, days=_DAYS.get(asked), limit=_TOP)
     return Shown(
         "worth.html",

@@ -6,10 +6,10 @@ from collections import defaultdict
 from datetime import datetime
 from typing import Any
 
+from engram_py.capture.fences import harmless
 from engram_py.failures.fixes import Advice, Explained, FixLine, Remedy
 from engram_py.guards.values import Checked, Found, Guard, GuardLine, GuardSet, Objection, Offered, Silenced
 from engram_py.interfaces.wording.phrases import Words, amount, filled, joined, plain_line
-from engram_py.text.normalize import harmless
 
 # --- the fix of a failure -------------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ from datetime import datetime
 from importlib import import_module
 from typing import Any
 
+from engram_py.capture.fences import harmless
 from engram_py.dataclass import fields, is_dataclass
 from engram_py.errors import EngramError, InvalidArgumentError
 from engram_py.interfaces.wording import search
@@ -16,7 +17,6 @@ from engram_py.observations.listing import Listing
 from engram_py.observations.values import Changed, Detail, Saved
 from engram_py.reasons import Reason, Sentence, Told
 from engram_py.recall.values import Results
-from engram_py.text.normalize import harmless
 
 # Kinds that most answers are not, so that a search does not import them.
 _RARE = ("engram_py.context.values", "engram_py.upkeep.values")

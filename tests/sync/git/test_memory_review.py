@@ -129,7 +129,7 @@ def test_a_file_without_front_matter_that_stays_as_it_is_is_no_change(branch: Me
 
 
 def test_a_change_of_the_lines_that_engram_keeps_is_named(branch: Member) -> None:
-    edit(files(branch)["Ports"], "state: {", 'state: {"pinned": true, ')
+    edit(files(branch)["Ports"], "state:\n", "state:\n  pinned: true\n")
     branch.commit()
 
     [changed] = branch.app.reviewing("main..HEAD").changed
