@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from importlib import import_module
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from engram_py.capture.host_formats import typed
@@ -18,7 +18,7 @@ from engram_py.database.mutation_queue import Journal
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass, field
 from engram_py.errors import EngramError, InvalidArgumentError
-from engram_py.files import read_bounded, real_path, reason
+from engram_py.files import expanded, read_bounded, real_path, reason
 from engram_py.interchange.columns import derived_id, nearest_project, session_key, without_nul
 from engram_py.interchange.results import Imported, InvalidSourceError, Progress
 from engram_py.interchange.values import (
@@ -251,12 +251,12 @@ class Source:
         """Return the project of a directory somebody worked in; of one that is gone, by its name."""
         if not directory:
             return None
-        path = Path(directory)
+        path = expanded(directory)
         try:
             there = path.is_dir()
         except (OSError, ValueError):
             return None
-        return self._locator.locate(path).name if there else slug_project(path.name)
+        return self._locator.locate(path).name if there else slug_project(PureWindowsPath(directory).name)
 
     def files(self, *suffixes: str) -> Iterator[Path]:
         """Return the files with one of these endings, sorted; links out of the source are not followed."""

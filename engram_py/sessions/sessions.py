@@ -13,7 +13,7 @@ from engram_py.capture.redact import redact
 from engram_py.database.store import Store
 from engram_py.dataclass import replace
 from engram_py.errors import InvalidArgumentError
-from engram_py.files import expanded, readable_path
+from engram_py.files import expanded, native, readable_path
 from engram_py.observations.arguments import clamp
 from engram_py.observations.validation import clean_content, clean_session_id, intake_notes
 from engram_py.projects.projects import Core
@@ -302,7 +302,7 @@ class Sessions:
     ) -> SessionState:
         session = table.by_id(self._store, session_id)
         if session is None:
-            where = str(expanded(directory)) if directory.startswith("~") else directory
+            where = str(expanded(directory)) if directory.startswith("~") else native(directory)
             folder, now = redact(readable_path(where)).text, self._journal.now()
             agent = self.agent if agent is None else agent
             created = Session(session_id, place.project, folder, agent, ownership_mode, now, None, None)

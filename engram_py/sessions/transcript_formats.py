@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from engram_py.capture.acts import clean
-from engram_py.capture.host_formats import ASIDE, FLAGS, typed
+from engram_py.capture.host_formats import ASIDE, is_flagged, is_typed, typed
 from engram_py.sessions.values import Role, Turn
 
 # A turn waits to be distilled: its beginning says what it is about, and what was pasted into it does not.
@@ -100,7 +100,7 @@ def digest(*parts: str) -> str:
 
 def _turn(value: dict[str, Any], position: int) -> Turn | None:
     record, role = _spoken(value)
-    if role is None or any(value.get(name) is True for name in FLAGS):
+    if role is None or is_flagged(value) or (role == "user" and not is_typed(value)):
         return None
     text = typed(text_of(record)) if role == "user" else text_of(record)
     if not text:

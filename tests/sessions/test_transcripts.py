@@ -303,6 +303,7 @@ def line(**value: Any) -> str:
 
 THOUGHT = {"type": "thinking", "thinking": "hm"}
 SAID = {"type": "text", "text": "Done, see [#3]."}
+PROMPT = {"role": "user", "content": "The watcher reports three failures"}
 TOOL_USE = {"type": "tool_use", "name": "Edit", "input": {"text": "no"}}
 OUTPUT = {"type": "output_text", "text": "Done."}
 INTERRUPTED = {"type": "text", "text": "[Request interrupted by user for tool use]"}
@@ -382,6 +383,8 @@ def test_a_line_of_any_agent_says_who_spoke_and_what(text: str, expected: tuple[
         pytest.param("\x00\xff", id="binary"),
         pytest.param(line(type="summary", summary="x"), id="summary"),
         pytest.param(line(type="user", isMeta=True, message={"role": "user", "content": "x"}), id="meta"),
+        pytest.param(line(type="user", origin={"kind": "task-notification"}, message=PROMPT), id="of-a-task"),
+        pytest.param(line(type="user", promptSource="system", message=PROMPT), id="of-the-system"),
         pytest.param(line(type="user", isCompactSummary=True, message={"role": "user", "content": "x"}), id="compact"),
         pytest.param(
             line(type="user", message={"role": "user", "content": [{"type": "tool_result", "content": "x"}]}),

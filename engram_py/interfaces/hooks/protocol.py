@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from engram_py.capture.acts import NOTHING, UNKNOWN, Act, Outcome, act_of, clean, outcome_of
-from engram_py.capture.host_formats import typed
+from engram_py.capture.host_formats import is_typed, typed
 from engram_py.dataclass import dataclass, field
 from engram_py.files import expanded
 
@@ -204,6 +204,7 @@ _ROOTS = ("workspace_roots", "workspaceRoots")
 _PROMPT = ("prompt", "user_prompt", "userPrompt", "message", "text")
 _LAST = ("last_assistant_message", "prompt_response", "lastAssistantMessage", "assistant_response", "response", "text")
 _TASK = ("task", "prompt", "description")
+_SUBAGENT = ("agent_id", "agentId", "subagent_id")
 # Objects in which some agents put what is particular to an event.
 _INNER = ("userPromptSubmit", "taskStart", "tool_info", "preToolUse", "taskComplete", "taskMetadata")
 _DIRECTORY_VARIABLES = ("CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR", "QWEN_PROJECT_DIR", "CURSOR_PROJECT_DIR")
@@ -260,7 +261,8 @@ def arguments(words: Sequence[str]) -> Arguments:
 class Request:
     """One call of a hook. ``session_id`` is always something; ``directory`` exists, or did once.
 
-    ``act`` is what a tool is about to do or did, ``outcome`` how it went.
+    ``act`` is what a tool is about to do or did, ``outcome`` how it went. There is no ``prompt`` where the event is a
+    subagent's: its task is another agent's text.
 
     ``memory_tool`` is the tool of this memory that is about to be called with ``tool_input``, where it is one that
     belongs to a session.
@@ -341,16 +343,18 @@ def parse(
     directory = _directory(flat, environ, here)
     tool_input = flat.get("tool_input", flat.get("toolArgs", flat.get("parameters")))
     tool = _first(flat, ("tool_name", "toolName", "tool"), 80)
+    # Only events inside a subagent name its id; a session of a chosen agent has an `agent_type` too.
+    asked = is_typed(flat) and not _first(flat, _SUBAGENT, 80)
     memory_tool = next((tool.removeprefix(one) for one in _MEMORY_SERVERS if tool.startswith(one)), "")
     given = tool_input if memory_tool in MEMORY_TOOLS and isinstance(tool_input, dict) else None
     return Request(
         session_id=_session_id(_first(flat, _SESSION, _PATH_LIMIT), agent, directory),
         directory=directory,
         source=(_first(flat, ("source",), 40) or _first(flat, ("trigger",), 40)).lower(),
-        prompt=_text(flat, _PROMPT, PROMPT_LIMIT_CHARS, typed),
+        prompt=_text(flat, _PROMPT, PROMPT_LIMIT_CHARS, typed) if asked else "",
         transcript=_first(flat, ("transcript_path", "transcriptPath"), _PATH_LIMIT),
         subagent_transcript=_first(flat, ("agent_transcript_path",), _PATH_LIMIT),
-        subagent=_first(flat, ("agent_type", "subagent_type", "agent_id"), 80),
+        subagent=_first(flat, ("agent_type", "subagent_type", *_SUBAGENT), 80),
         last_message=_text(flat, _LAST, MESSAGE_LIMIT_CHARS),
         task=_text(flat, _TASK, PROMPT_LIMIT_CHARS, typed),
         act=act_of(tool, tool_input),
@@ -389,9 +393,7 @@ def _directory(value: Mapping[str, Any], environ: Mapping[str, str], here: Path)
         if isinstance(roots, list):
             said += [clean(root[:_PATH_LIMIT]) for root in roots[:1] if isinstance(root, str)]
     for text in (*said, *(environ.get(name, "") for name in _DIRECTORY_VARIABLES)):
-        # Cursor writes /c:/Users/ada
-        drive = os.name == "nt" and text[:1] == "/" and text[2:3] == ":"
-        path = expanded(text[1:] if drive else text)
+        path = expanded(text)
         if text and path.is_absolute():
             return path
     return here

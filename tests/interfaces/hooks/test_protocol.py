@@ -122,6 +122,18 @@ def test_the_folder_is_said_or_where_the_hook_was_started(
     assert request(environ=environ, **fields).directory == Path(expected)
 
 
+@pytest.mark.parametrize("fields", [
+    pytest.param({"agent_id": "child-7", "agent_type": "worker"}, id="codex"),
+    pytest.param({"agentId": "child-7"}, id="camel"),
+    pytest.param({"origin": {"kind": "task-notification"}}, id="origin"),
+])  # fmt: skip
+def test_what_an_agent_or_the_program_asks_is_no_prompt(hook: Hook, memory: Engram, fields: dict[str, Any]) -> None:
+    hook("user-prompt", agent="codex", prompt="You are a worker. Read every parser of the tree", **fields)
+    hook("user-prompt", agent="codex", prompt="Show the delays of the ferries in red", agent_type="reviewer")
+
+    assert prompts_of(memory) == ["Show the delays of the ferries in red"]
+
+
 @pytest.mark.parametrize("session_id", ["x" * 300, "a\nb", "a\0b", "\ud800", "\x1b[2J", "  "])
 def test_a_session_id_that_is_no_name_becomes_one(session_id: str) -> None:
     found = request(session_id=session_id).session_id
