@@ -233,15 +233,19 @@ def read_server_memory(source: Source) -> None:
 def read_transcripts(source: Source) -> None:
     """Read ``~/.claude/projects/*/*.jsonl``, or one file: prompts and the items of Key Learnings sections.
 
-    What else was said stays where it is. A line that is cut off or too long says nothing.
+    What else was said stays where it is. A line that is cut off or too long says nothing. A fork begins with a copy
+    of the session it left, which is usually the file that was written first.
     """
-    for path in source.files(".jsonl"):
+    known: set[tuple[str, str]] = set()
+    for path in sorted(source.files(".jsonl"), key=lambda path: (changed_at(path) or "", path)):
         directory = directory_of(path)
         project = source.place(directory)
         session_id = path.stem[:100]
         has_turns = False
         try:
-            for turn in _turns(path):
+            turns = [turn for turn in _turns(path) if turn.said_at is None or (turn.key, turn.content) not in known]
+            known |= {(turn.key, turn.content) for turn in turns}
+            for turn in turns:
                 has_turns = True
                 _take(source, turn, session_id, project)
         except OSError as exc:

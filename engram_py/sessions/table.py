@@ -248,6 +248,14 @@ select key, length(content) from turns
 where session_id = :session_id and key in (select value from json_each(:keys))
 """
 
+# The subquery reads an index alone: the texts of a whole buffer are not.
+ELSEWHERE = """
+select key, role, content from turns
+where id in (
+    select id from turns where key in (select value from json_each(:keys)) and session_id <> :session_id
+)
+"""
+
 WAIT = "update sessions set distill_state = 'pending', last_turn_at = :now where id = :session_id"
 
 # The oldest go first, whether they were distilled or not: this is a buffer.
@@ -308,6 +316,14 @@ def add(
 def known(store: Store, session_id: str, keys: Iterable[str]) -> dict[str, int]:
     """Return those of the keys whose turns the session has already, each with the length of its text."""
     return {row[0]: row[1] for row in store.rows(KNOWN, session_id=session_id, keys=list(keys))}
+
+
+def elsewhere(store: Store, session_id: str, keys: Iterable[str]) -> dict[str, set[tuple[str, str]]]:
+    """Return for those of the keys that turns of other sessions have the roles and texts of these turns."""
+    found: dict[str, set[tuple[str, str]]] = {}
+    for key, role, content in store.tuples(ELSEWHERE, session_id=session_id, keys=list(keys)):
+        found.setdefault(key, set()).add((role, content))
+    return found
 
 
 # What a program told of as a whole; no agent names a message so.

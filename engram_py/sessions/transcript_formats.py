@@ -119,10 +119,13 @@ def _turn(value: dict[str, Any], position: int) -> Turn | None:
 
 
 def _key(value: dict[str, Any]) -> str:
-    """Return the name that the program gave a record."""
-    payload = value.get("payload")
+    """Return the name that the program gave a record; of one that a fork copied the name it has where it was said."""
+    payload, forked = value.get("payload"), value.get("forkedFrom")
     item = payload.get("item") if isinstance(payload, dict) else None
-    return _text_at(value, "uuid") or _text_at(value, "id") or (_text_at(item, "id") if isinstance(item, dict) else "")
+    if value.get("type") == "response_item":
+        item = payload
+    named = ((forked, "messageUuid"), (value, "uuid"), (value, "id"), (item, "id"))
+    return next((name for one, part in named if isinstance(one, dict) and (name := _text_at(one, part))), "")
 
 
 def _spoken(value: dict[str, Any]) -> tuple[Any, Role | None]:

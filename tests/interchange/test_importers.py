@@ -209,6 +209,21 @@ def test_a_transcript_gives_its_prompts_and_learnings_without_secrets(app: Engra
     assert SECRET not in prompt.content
 
 
+def test_the_transcript_of_a_fork_gives_only_what_was_said_in_it(app: Engram, tmp_path: Path) -> None:
+    path = transcripts(tmp_path)
+    copied = (path / "-gone-gadgets" / "session-1.jsonl").read_text().rpartition("\n")[0]
+    own = {"type": "user", "uuid": "u9", "timestamp": "2026-01-03T03:04:05Z"}
+    own["message"] = {"role": "user", "content": "Now the logout"}  # type: ignore[assignment]
+    wrote(path / "-gone-gadgets" / "fork.jsonl", f"{copied}\n{json.dumps(own)}\n")
+    os.utime(path / "-gone-gadgets" / "session-1.jsonl", (0, 0))
+
+    assert new(app.importers.adopt("claude-transcripts", path)) == (1, 2)
+    assert [(one.session_id, one.content[:10]) for one in app.prompts.recent(all_projects=True)] == [
+        ("fork", "Now the lo"),
+        ("session-1", "Make the l"),
+    ]
+
+
 def test_instructions_come_in_by_section_without_what_engram_wrote(app: Engram, tmp_path: Path) -> None:
     app.importers.adopt("instructions", instructions(tmp_path / "widgets2"))
     titles = [row["title"] for row in kept(app)]
