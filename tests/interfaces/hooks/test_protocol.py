@@ -105,6 +105,20 @@ def test_the_fields_of_each_agent_are_understood(fields: dict[str, Any], expecte
     assert (found.session_id, found.prompt) == expected
 
 
+@pytest.mark.parametrize("denies", [False, True])
+@pytest.mark.parametrize(
+    "middle", ["a line\n" * 5_000, "x" * 50_000, "港湾" * 20_000, '"\\' * 20_000, "\ud800" * 90_000]
+)
+def test_a_text_that_the_agent_would_replace_keeps_its_beginning_and_its_end(middle: str, denies: bool) -> None:
+    printed = answer("claude-code", "pre-tool", f"The first line\n{middle}\nThe last line", denies=denies)
+
+    assert 8_000 < len(printed) <= 10_000
+    [text] = [text for text in json.loads(printed)["hookSpecificOutput"].values() if "first" in text]
+    assert text.startswith("The first line\n")
+    assert "characters left out" in text
+    assert text.endswith("The last line")
+
+
 @pytest.mark.parametrize(
     ("fields", "environ", "expected"),
     [
