@@ -39,7 +39,7 @@ class Projects:
         self._store = store
         self._journal = journal
         self._locator = locator
-        self._directory = directory
+        self.directory = directory
         self._override = override
         self._identities = Identities(store, journal)
         self._session_project: str | None = None
@@ -50,7 +50,7 @@ class Projects:
 
     def without_override(self) -> Projects:
         """Return the same without this process's override: for records of other processes."""
-        return Projects(self._store, self._journal, self._locator, directory=self._directory)
+        return Projects(self._store, self._journal, self._locator, directory=self.directory)
 
     def _located(self, directory: Path, *, head: bool = True) -> Location:
         """Return the location, without a name that only an unconfirmed settings file gives it."""
@@ -70,7 +70,7 @@ class Projects:
 
         Raises InvalidProjectError: no settings file names one.
         """
-        location = self._locator.locate(self._directory)
+        location = self._locator.locate(self.directory)
         if location.source != "config" or location.name is None:
             raise InvalidProjectError("", "no .engram.json here names a project")
         with self._store.transaction():
@@ -98,7 +98,7 @@ class Projects:
         place = self._named(project, session_id, elsewhere=directory is not None)
         location = None
         if place is None:
-            location = self._located(expanded(directory) if directory else self._directory)
+            location = self._located(expanded(directory) if directory else self.directory)
             place = self._at(location)
         if not place.project:
             if scope in ("personal", "global"):
@@ -124,10 +124,10 @@ class Projects:
         Without ``head`` git is not asked for the present branch and commit.
         """
         if all_projects:
-            return Place("", "all", str(self._directory), None)
+            return Place("", "all", str(self.directory), None)
         named = self._named(project, session_id, head=head)
         if named is None:
-            return self._at(self._located(self._directory, head=head))
+            return self._at(self._located(self.directory, head=head))
         if project and not table.exists(self._store, named.project):
             near = similar_projects(named.project, table.names(self._store))
             warning = reason("no_memory_yet", project=named.project, similar=tuple(near))
@@ -140,7 +140,7 @@ class Projects:
 
     def current(self) -> CurrentProject:
         """Return the project of this process. Never raises."""
-        location = self._located(self._directory)
+        location = self._located(self.directory)
         place = self._named(None, None) or self._at(location)
         repository = location.repository
         ambiguous = not place.project
@@ -158,16 +158,16 @@ class Projects:
 
     def adopt(self, project: str) -> None:
         """The repository of this directory is ``project`` from now on. Call inside a transaction."""
-        self._identities.adopt(self._located(self._directory), project)
+        self._identities.adopt(self._located(self.directory), project)
         self._locator.forget()
 
     def preferences(self) -> ProjectSettings:
         """Return the ``.engram.json`` settings of this directory; does not ask git."""
-        return self._located(self._directory, head=False).settings
+        return self._located(self.directory, head=False).settings
 
     def settings_here(self) -> Location:
         """Return the location of this process's directory, with its ``.engram.json``."""
-        return self._located(self._directory)
+        return self._located(self.directory)
 
     def _named(
         self, project: str | None, session_id: str | None, *, elsewhere: bool = False, head: bool = True
@@ -207,8 +207,8 @@ class Projects:
     ) -> Place:
         """Return a named project, with the branch and preferences of this directory where it is its project."""
         name = self._identities.meant(name)
-        place = Place(name, source, path or str(self._directory), (name,), warnings=warnings)
-        location = self._located(self._directory, head=head)
+        place = Place(name, source, path or str(self.directory), (name,), warnings=warnings)
+        location = self._located(self.directory, head=head)
         if here or (location.name is not None and self._identities.owner(location) == name):
             branch, commit = _head(location)
             return replace(place, default_scope=location.settings.default_scope, branch=branch, commit=commit)

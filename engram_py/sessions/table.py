@@ -119,7 +119,7 @@ from sessions where id = :id
 """
 
 HOSTED = """
-select session_id, hosts from session_hosts
+select session_id, hosts, directory, session_hosts.started_at from session_hosts
 join sessions on sessions.id = session_id
 where project = :project and ended_at is null
 order by session_hosts.started_at desc, session_id limit 20
@@ -136,6 +136,16 @@ order by bm25(prompts_fts), user_prompts.id desc limit :limit
 """
 
 
+@dataclass(frozen=True, slots=True)
+class Host:
+    """The processes above the hook that started a session; none where a plugin started it over HTTP."""
+
+    session_id: str
+    processes: list[str]
+    directory: str
+    started_at: str
+
+
 def by_id(store: Store, session_id: str) -> Session | None:
     row = store.row(f"select {COLUMNS} from sessions where id = :id", id=session_id)
     return None if row is None else Session.from_row(row)
@@ -147,14 +157,21 @@ def last_active(store: Store, session_id: str) -> str:
 
 
 def keep_hosts(store: Store, session_id: str, hosts: Sequence[str], now: str) -> None:
-    """Remember the processes above the hook of a session. Call inside a transaction."""
+    """Remember the processes above the hook of a session, () where they are not known. Call inside a transaction."""
     values = {"session_id": session_id, "hosts": json.dumps(hosts), "started_at": now}
-    store.insert("session_hosts", values, replace=True)
+    if hosts or store.row("select 1 from session_hosts where session_id = :id", id=session_id) is None:
+        store.insert("session_hosts", values, replace=True)
 
 
-def hosted(store: Store, project: str) -> list[tuple[str, str]]:
-    """Return the latest live sessions of a project that a hook started, and the processes (JSON) above each hook."""
-    return [(row[0], row[1]) for row in store.tuples(HOSTED, project=project)]
+def join(store: Store, session_id: str, hosts: Sequence[str]) -> None:
+    """Note the processes of the server that joined a session of which no process was known. Needs a transaction."""
+    sql = "update session_hosts set hosts = :hosts where session_id = :id and hosts = '[]'"
+    store.execute(sql, id=session_id, hosts=json.dumps(hosts))
+
+
+def hosted(store: Store, project: str) -> list[Host]:
+    """Return the hosts of the latest live sessions of a project that a hook or a plugin started, latest first."""
+    return [Host(row[0], json.loads(row[1]), *row[2:]) for row in store.tuples(HOSTED, project=project)]
 
 
 def recent(

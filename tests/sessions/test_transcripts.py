@@ -105,7 +105,8 @@ def dated(app: Engram, number: int, text: str, *, hours: int = -1, **more: Any) 
 @pytest.mark.parametrize("way", ["the-same-name", "a-name-of-its-own"])
 def test_what_a_fork_copied_stays_with_the_session_it_left(app: Engram, path: Path, way: str) -> None:
     asked = "Number the invoices by a sequence"
-    forked = {} if way == "the-same-name" else {"forkedFrom": {"sessionId": "s1", "messageUuid": "uuid-1"}}
+    origin = {"forkedFrom": {"sessionId": "s1", "messageUuid": "uuid-1"}}
+    forked: dict[str, Any] = origin if way == "a-name-of-its-own" else {}
     read(app, path, dated(app, 1, asked))
     copy = path.with_name("fork.jsonl")
     copy.write_text(dated(app, 9 if forked else 1, asked, **forked) + dated(app, 2, "Now red"))
