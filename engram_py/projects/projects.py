@@ -11,7 +11,7 @@ from engram_py.database.store import Store
 from engram_py.dataclass import dataclass, replace
 from engram_py.files import expanded, readable_path
 from engram_py.projects import table
-from engram_py.projects.locate import Location, Locator, locate, rebind, write_binding
+from engram_py.projects.locate import Location, Locator, locate, names_of_remote, rebind, write_binding
 from engram_py.projects.settings_file import ProjectSettings
 from engram_py.projects.values import (
     AmbiguousProjectError,
@@ -58,6 +58,9 @@ class Projects:
         if location.source == "git_child" and location.repository is not None:
             child = self._located(location.repository.root, head=head)
             return replace(location, name=child.name, warnings=(*location.warnings, *child.warnings))
+        if location.source == "git_binding" and self._identities.is_copy(location):
+            name, *others = names_of_remote(location.repository) if location.repository else ()
+            return replace(location, source="git_remote", name=name, fallback_names=tuple(others))
         if location.source != "config" or self._identities.is_confirmed(location):
             return location
         file = location.settings.path.name if location.settings.path else ".engram.json"
@@ -322,6 +325,21 @@ class Identities:
         digest = hashlib.sha256(str(_identities(location)[0]).encode()).hexdigest()[:6]
         return self.meant(f"{location.name}-{digest}")
 
+    def is_copy(self, location: Location) -> bool:
+        """Return whether a repository was copied with its binding, and has a remote of its own by now.
+
+        The original is still where it was, and the remote is none of its project's. A repository that was moved, or
+        whose remote was changed in its place, stays the project it was.
+        """
+        repository = location.repository
+        if repository is None or not names_of_remote(repository) or location.name is None:
+            return False
+        project, here = self.meant(location.name), readable_path(str(repository.common_dir))
+        if repository.remote in table.identities_of(self._store, "remote", project):
+            return False
+        folders = table.identities_of(self._store, "common_dir", project)
+        return here not in folders and any(Path(folder).exists() for folder in folders)
+
     def is_confirmed(self, location: Location) -> bool:
         """Return whether the name in a settings file may be followed: a clone's must not open another's memory.
 
@@ -351,7 +369,9 @@ class Identities:
             return
         self._set(location, project)
         if location.source != "git_binding":
-            write_binding(repository.common_dir, project)
+            bound = write_binding(repository.common_dir, project)
+            if bound is not None and self.canonical(bound.project) != project:
+                rebind(repository.common_dir, project, copied=True)
 
     def adopt(self, location: Location, project: str) -> None:
         """This repository is ``project`` from now on, whatever it was and whatever its remote is called."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from engram_py.database.mutation_queue import Journal
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass
-from engram_py.files import read_bounded
+from engram_py.files import read_bounded, write_atomically
 from engram_py.git.repository import Repository
 from engram_py.projects import table as project_table
 from engram_py.projects.merge import Merging
@@ -124,19 +124,34 @@ class Places:
 
 
 def _target(repository: Repository) -> str:
-    """Return ``git:`` and this repository's id on this machine: the same in all worktrees, and after a move."""
+    """Return ``git:`` and this repository's id on this machine: the same in all worktrees, and after a move.
+
+    A copy, whose original is still there, gets an id of its own.
+    """
     path = repository.common_dir / _IDENTITY
+    home = path.with_name(f"{_IDENTITY}-home")
     try:
-        return f"git:{_identity(path) or _made(path)}"
+        here, known = os.fsencode(repository.common_dir), _bytes(home)
+        identity = _identity(path)
+        if identity and known not in (b"", here) and _identity(Path(os.fsdecode(known)) / _IDENTITY) == identity:
+            identity = ""
+        identity = identity or _made(path)
+        if known != here:
+            write_atomically(home, here)
+        return f"git:{identity}"
     except OSError:  # a git directory that cannot be written still has a place
         return f"git:{hashlib.sha256(os.fsencode(repository.common_dir)).hexdigest()[:_ID_CHARS]}"
 
 
-def _identity(path: Path) -> str:
+def _bytes(path: Path) -> bytes:
     try:
-        text = read_bounded(path, 64).decode("ascii", "replace").strip()
-    except FileNotFoundError:
-        return ""
+        return read_bounded(path, 4_096)
+    except (FileNotFoundError, NotADirectoryError):
+        return b""
+
+
+def _identity(path: Path) -> str:
+    text = _bytes(path)[:64].decode("ascii", "replace").strip()
     return text if len(text) == _ID_CHARS and not set(text) - set("0123456789abcdef") else ""
 
 
