@@ -18,7 +18,7 @@ from engram_py.interchange.importers import KINDS
 from engram_py.interchange.results import Imported, InvalidExportError, InvalidSourceError
 from engram_py.projects.values import InvalidProjectError
 from tests.interchange.interop import database
-from tests.memory import FakeClock, draft, names, words
+from tests.memory import FakeClock, RepoMaker, draft, names, words
 
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 
@@ -230,6 +230,49 @@ def test_instructions_come_in_by_section_without_what_engram_wrote(app: Engram, 
     assert titles == ["AGENTS.md: Widgets", "AGENTS.md: Widgets / Testing"]
     assert "# not a heading" in kept(app)[1]["content"]
     assert {row["project"] for row in kept(app)} == {"widgets2"}
+
+
+@pytest.mark.parametrize("name", [
+    "target/dist/CLAUDE.md", ".claude/worktrees/wise-otter/CLAUDE.md", "packages/cli/templates/claude.md",
+    "tests/fixtures/AGENTS.md", "tests/__fixtures__/a/AGENTS.md", "vendor/acme/lib/AGENTS.md",
+    "third_party/x/CLAUDE.md", "{{cookiecutter.slug}}/CLAUDE.md", "starter/CLAUDE.md",
+])  # fmt: skip
+def test_instructions_that_git_ignores_or_that_the_project_ships_are_left_out_and_said_so(
+    app: Engram, make_repo: RepoMaker, name: str
+) -> None:
+    repo = make_repo("rocket", commit=False)
+    wrote(repo / ".gitignore", "target\n.claude/worktrees\n")
+    wrote(repo / "CLAUDE.md", "# Rules\n\nAlways run the tests before a commit.\n")
+    wrote(repo / "src" / "AGENTS.md", "# Sources\n\nWrite `${{ name }}` and {{name}} as they are.\n")
+    heading = "# {{ project_name }}" if name.startswith("starter") else "# Pirate"
+    path = wrote(repo / name, f"{heading}\n\nAnswer every question like a pirate.\n")
+
+    done = app.importers.adopt("instructions", repo)
+
+    assert [row["title"] for row in kept(app)] == ["CLAUDE.md: Rules", "AGENTS.md: Sources"]
+    assert words(*done.warnings).startswith("left out 1 file that git ignores or that the project ships")
+    assert name in words(*done.warnings)
+    assert new(app.importers.adopt("instructions", path)) == (1, 0)
+
+
+def test_a_folder_that_git_ignores_is_read_where_somebody_names_it(app: Engram, make_repo: RepoMaker) -> None:
+    repo = make_repo("rocket", commit=False)
+    wrote(repo / ".gitignore", "notes\n")
+    wrote(repo / "notes" / "CLAUDE.md", "# Rules\n\nAlways run the tests before a commit.\n")
+    assert new(app.importers.adopt("instructions", repo / "notes")) == (1, 0)
+
+
+@pytest.mark.parametrize(("text", "title"), [
+    ("# Perfume shop\n\n## Stack\nNext.js with Supabase\n\n## Rules\n- Server components\n", "Perfume shop"),
+    ("## Stack\nNext.js with Supabase\n\n## Rules\n- Server components\n", "Stack, Rules"),
+    ("Next.js with Supabase\n", "MEMORY"),
+])  # fmt: skip
+def test_a_memory_file_without_a_name_has_that_of_its_headings(
+    app: Engram, tmp_path: Path, text: str, title: str
+) -> None:
+    wrote(tmp_path / "-home-ada-shop" / "memory" / "MEMORY.md", text)
+    app.importers.adopt("claude-memory", tmp_path)
+    assert [row["title"] for row in kept(app)] == [title]
 
 
 def test_sections_too_short_to_keep_are_named_and_those_of_one_heading_all_kept(app: Engram, tmp_path: Path) -> None:
