@@ -4,6 +4,7 @@ same at the next reading.
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections import Counter
@@ -287,6 +288,16 @@ class Source:
             self.note(f"{path} was left out: {reason(exc)}")
             return None
 
+    def markdown(self, path: Path) -> str | None:
+        """Return the text of a Markdown file. Raises InvalidSourceError: the one that somebody named is none."""
+        text = self.text(path)
+        if text is not None and path == self.path and (found := _other_kind(text)):
+            raise self.foreign(f"it is {found}")
+        return text
+
+    def foreign(self, why: str) -> InvalidSourceError:
+        return InvalidSourceError(str(self.path), self.kind, why, foreign=True)
+
     def relative(self, path: Path) -> str:
         """Return a file's path within the source, for people to read."""
         return path.relative_to(self.path).as_posix() if path != self.path else path.name
@@ -303,6 +314,16 @@ class Source:
         if root is None or location.name is None or not real.is_relative_to(root):
             return (self.project or project or "", real.as_posix())
         return (self.project or project or "", location.name, real.relative_to(root).as_posix())
+
+
+def _other_kind(text: str) -> str:
+    """Return what a text is that is no Markdown, "" where it may be."""
+    if "\0" in text:
+        return "no text"
+    try:
+        return "JSON" if text.lstrip()[:1] in ("{", "[") and json.loads(text) is not None else ""
+    except (ValueError, RecursionError):
+        return ""
 
 
 def changed_at(path: Path) -> str | None:

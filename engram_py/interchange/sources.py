@@ -118,7 +118,7 @@ def read_memory_folder(source: Source) -> None:
     for path in source.files(".md"):
         if source.path.is_dir() and _FOLDER not in (source.path.name, *path.relative_to(source.path).parts[:-1]):
             continue
-        text = source.text(path)
+        text = source.markdown(path)
         if text is None:
             continue
         about, body = front_matter(text)
@@ -146,7 +146,7 @@ def read_instructions(source: Source) -> None:
     for path in source.files(".md"):
         if path != source.path and path.name.lower() not in _INSTRUCTIONS:
             continue
-        text = source.text(path)
+        text = source.markdown(path)
         listed = sections(text) if text is not None else []
         relative = source.relative(path)
         if path != source.path and (ignored.has(path) or _is_shipped(relative, listed)):
@@ -252,7 +252,7 @@ def read_basic_memory(source: Source) -> None:
     """Read basic-memory's notes: Markdown with a title, a type, a permalink and tags before it."""
     project = source.place(str(source.path.absolute()))
     for path in source.files(".md"):
-        text = source.text(path)
+        text = source.markdown(path)
         if text is None:
             continue
         about, body = front_matter(text)
@@ -288,7 +288,7 @@ def read_server_memory(source: Source) -> None:
         else:
             source.note(f"line {number} was left out: neither an entity nor a relation")
     if not entities:
-        raise InvalidSourceError(str(source.path), source.kind, "there is no entity in it")
+        raise source.foreign("there is no entity in it")
     project = source.place(str(source.path.absolute().parent))
     for name, value in entities:
         listed = value.get("observations")
@@ -326,6 +326,8 @@ def read_transcripts(source: Source) -> None:
                 _take(source, turn, session_id, project)
         except OSError as exc:
             source.note(f"{path} was left out: {reason(exc)}")
+        if path == source.path and not has_turns and not source.notes:
+            raise source.foreign("no line of it is one of a transcript")
         if has_turns:
             source.session(session_id, project=project, directory=directory)
 
@@ -405,10 +407,10 @@ def read_claude_mem(source: Source) -> None:
 def read_engram(source: Source) -> None:
     """Read the database of Engram itself, ``~/.engram/engram.db``, while it may be in use."""
     if (source.path / "manifest.json").is_file():
-        raise InvalidSourceError(str(source.path), source.kind, "it is a sync folder: `engram sync --import` reads it")
+        raise source.foreign("it is a sync folder: `engram sync --import` reads it")
     with suppress(OSError), source.path.open("rb") as file:
         if file.read(1) == b"{":
-            raise InvalidSourceError(str(source.path), source.kind, "it is an export: `engram import FILE` reads it")
+            raise source.foreign("it is an export: `engram import FILE` reads it")
     _read(source, {"sessions", "observations", "user_prompts"}, _engram)
 
 
@@ -417,10 +419,11 @@ def _read(source: Source, needed: set[str], take: Callable[[Source, ForeignDatab
         with open_foreign(source.path) as db:
             missing = needed - db.tables()
             if missing:
-                raise InvalidSourceError(str(source.path), source.kind, f"it has no table {', '.join(sorted(missing))}")
+                raise source.foreign(f"it has no table {', '.join(sorted(missing))}")
             take(source, db)
     except (sqlite3.Error, OSError) as exc:
-        raise InvalidSourceError(str(source.path), source.kind, str(exc)) from exc
+        foreign = getattr(exc, "sqlite_errorcode", 0) == sqlite3.SQLITE_NOTADB
+        raise InvalidSourceError(str(source.path), source.kind, str(exc), foreign=foreign) from exc
 
 
 def _claude_mem(source: Source, db: ForeignDatabase) -> None:

@@ -356,6 +356,17 @@ def test_a_file_of_another_kind_is_refused_and_left_alone(
     assert (refused.value.kind, kept(app), path.read_bytes()) == (kind, [], content)
 
 
+@pytest.mark.parametrize("kind", ["instructions", "claude-memory", "basic-memory", "claude-transcripts"])
+@pytest.mark.parametrize("content", [b'{"name": "rocket", "version": "1.0.0"}', b"\x7fELF\x00\x01", b"PK\x03\x04\x00"])
+def test_a_named_file_of_another_kind_is_refused_with_the_code_of_a_wrong_command(
+    app: Engram, tmp_path: Path, kind: str, content: bytes
+) -> None:
+    (tmp_path / "file").write_bytes(content)
+    with pytest.raises(InvalidSourceError) as refused:
+        app.importers.adopt(kind, tmp_path / "file")
+    assert (refused.value.exit_code, kept(app)) == (2, [])
+
+
 def test_a_kind_that_does_not_exist_and_a_project_that_is_none_are_refused(app: Engram, tmp_path: Path) -> None:
     with pytest.raises(InvalidArgumentError):
         app.importers.adopt("diary", tmp_path)
