@@ -164,6 +164,11 @@ class Projects:
         self._identities.adopt(self._located(self.directory), project)
         self._locator.forget()
 
+    def is_of_another_repository(self, name: str) -> bool:
+        """Return whether a name is the project of another repository than that of this directory."""
+        location = self._located(self.directory)
+        return location.repository is not None and self._identities.belongs_to_another(name, location)
+
     def preferences(self) -> ProjectSettings:
         """Return the ``.engram.json`` settings of this directory; does not ask git."""
         return self._located(self.directory, head=False).settings
@@ -313,12 +318,12 @@ class Identities:
         for kind, value in _identities(location):
             known = table.identity_owner(self._store, kind, value)
             # Another repository may have been cloned into a folder we knew: then only the remote counts.
-            if known and (kind == "remote" or not self._belongs_to_another(known, location)):
+            if known and (kind == "remote" or not self.belongs_to_another(known, location)):
                 return known
         parent = slug_project(f"{repository.main_folder.parent.name}-{location.name}")
         for name in (location.name, *location.fallback_names, *([parent] if parent else ())):
             project = self.meant(name)
-            if not self._belongs_to_another(project, location):
+            if not self.belongs_to_another(project, location):
                 return project
         import hashlib
 
@@ -396,7 +401,7 @@ class Identities:
         self._store.insert("projects", values)
         self._journal.changed("project", project, project=project, clock=clock)
 
-    def _belongs_to_another(self, project: str, location: Location) -> bool:
+    def belongs_to_another(self, project: str, location: Location) -> bool:
         """Return whether a different repository owns this name, by its remote or else its directory."""
         repository = location.repository
         assert repository is not None

@@ -83,6 +83,7 @@ SessionMode = Literal["process", "manual"]
 
 
 OWN_PREFIX = "mcp-"  # sessions that a server process opened by itself
+MANUAL_PREFIX = "manual-save-"  # and of a command line, each with its project's name
 
 
 class Sessions:
@@ -206,7 +207,7 @@ class Sessions:
         if known is not None and not known.startswith(OWN_PREFIX):
             return known
         if self._mode == "manual":
-            return f"manual-save-{project}"
+            return f"{MANUAL_PREFIX}{project}"
         if self._hosts and (session_id := self._joined(project)):
             return session_id
         return self._started.setdefault(project, OWN_PREFIX + os.urandom(8).hex())

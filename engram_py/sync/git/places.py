@@ -6,25 +6,28 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from engram_py.database.mutation_queue import Journal
 from engram_py.database.store import Store
-from engram_py.dataclass import dataclass
+from engram_py.dataclass import dataclass, replace
 from engram_py.files import read_bounded, write_atomically
 from engram_py.git.repository import Repository
 from engram_py.projects import table as project_table
+from engram_py.projects.locate import names_of_remote
 from engram_py.projects.merge import Merging
 from engram_py.projects.projects import Projects
 from engram_py.projects.values import AmbiguousProjectError, InvalidProjectError, normalize_project
 from engram_py.reasons import Told
+from engram_py.sessions.sessions import MANUAL_PREFIX
 from engram_py.sync.chunk import FORMAT, MOST_PLAIN_BYTES
 from engram_py.sync.errors import NoRepositoryError, UnconfirmedProjectError
 from engram_py.sync.git import table
 from engram_py.sync.git.folder import ChunkFolder
 from engram_py.sync.git.table import Adoption
+from engram_py.sync.mutation import Mutation
 from engram_py.sync.replica import project_access
 from engram_py.sync.sealing import DeviceKey, SealingKey
 
@@ -37,13 +40,17 @@ _ID_CHARS = 16
 
 @dataclass(frozen=True, slots=True)
 class SharedPlace:
-    """A repository, its folder, and the project that syncs through it."""
+    """A repository, its folder, and the project that syncs through it.
+
+    ``spellings`` are the names that the repository's remote gives the project, and that it cannot have on this machine.
+    """
 
     repository: Repository
     folder: ChunkFolder
     target: str
     project: str
     warnings: tuple[Told, ...] = ()
+    spellings: frozenset[str] = frozenset()
 
 
 class Places:
@@ -82,6 +89,8 @@ class Places:
             raise AmbiguousProjectError(found.path, found.reads or (), *found.warnings)
         warnings = found.warnings if project else ()
         place = SharedPlace(repository, folder, _target(repository), found.project, warnings)
+        if not project or found.project == self._projects.without_override().for_read().project:
+            place = replace(place, spellings=self._spellings(place))
         if not (project or all_projects) and (name := self._projects.settings_here().unconfirmed):
             raise UnconfirmedProjectError(name, str(repository.root))
         return place
@@ -106,6 +115,14 @@ class Places:
             own=project_table.count_observations(self._store, place.project),
             known=project_access.is_taken(self._store, name) and not table.is_allowed(self._store, place.target, name),
         )
+
+    def _spellings(self, place: SharedPlace) -> frozenset[str]:
+        names = {name: self.adoption(place, name) for name in names_of_remote(place.repository)}
+        return frozenset(name for name, adoption in names.items() if adoption is not None and not adoption.is_free)
+
+    def of_others(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Return those of the names that are projects of other repositories on this machine."""
+        return tuple(name for name in names if self._projects.is_of_another_repository(name))
 
     def adopt(self, adoption: Adoption) -> None:
         """Make the repository the project of its chunks, and merge what was kept of it under another name."""
@@ -188,6 +205,7 @@ class Job:
     allow_plain: bool = False
     progress: Progress | None = None
     until: float | None = None  # ``time.monotonic``: after that reading stops, and goes on the next time
+    spellings: frozenset[str] = frozenset()  # see SharedPlace
     longest: int = MOST_PLAIN_BYTES  # a chunk that unpacks to more is left to a reading that nobody waits for
     most: int = ASKED_BYTES  # what the folder may add in all
 
@@ -213,4 +231,30 @@ class Job:
         """Return a digest of what refusals depend on: with the same digest they would be decided the same."""
         key = self.key.parameters.key_id if self.key else ""
         terms = [FORMAT, self.allow_plain, sorted(self.trusted), key, None if names is None else sorted(names)]
+        terms += [sorted(self.spellings)] if self.spellings else []
         return hashlib.sha256(json.dumps(terms).encode()).hexdigest()[:16]
+
+    def own_rows(self, mutations: Sequence[Mutation]) -> Sequence[Mutation]:
+        """Return the rows of a chunk, those of a chunk of one project by its name here.
+
+        A repository has its folder's rows under the name its remote gives it, where nobody else has that name; on this
+        machine another repository may have it.
+        """
+        names = {mutation.project for mutation in mutations}
+        if len(names) != 1 or not names <= self.spellings:
+            return mutations
+        return [_renamed(mutation, self.project) for mutation in mutations]
+
+
+def _renamed(mutation: Mutation, project: str) -> Mutation:
+    """Return a row as the machine would write it that calls its project so."""
+    old, prefix = mutation.project, MANUAL_PREFIX
+    new: dict[Any, str] = {old: project, f"{prefix}{old}": f"{prefix}{project}"}
+    key = new.get(mutation.entity_key, mutation.entity_key) if mutation.entity in ("project", "session") else None
+    named = {name: new.get(mutation.payload.get(name), mutation.payload.get(name)) for name in _NAMES}
+    payload = mutation.payload | {name: value for name, value in named.items() if name in mutation.payload}
+    return replace(mutation, project=project, entity_key=key or mutation.entity_key, payload=payload)
+
+
+# The columns that name a project, or the session that a command line files under.
+_NAMES = ("project", "session_id", "id", "name")
