@@ -22,6 +22,7 @@ class EngramError(Exception):
 
     code: ClassVar[str] = "engram_error"
     shown: ClassVar[tuple[str, ...]] = ()
+    exit_code = 1  # of the command that ends with it
 
     def __init_subclass__(cls) -> None:
         if "code" not in vars(cls):

@@ -14,6 +14,8 @@ from typing import BinaryIO, TypeVar
 T = TypeVar("T")
 U = TypeVar("U")
 
+from engram_py.lazy import regex
+
 # A FIFO in place of a file would otherwise block the first open for ever.
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
@@ -121,11 +123,47 @@ def lines_of(text: str, *, ends: bool = False) -> list[str]:
 
 
 def expanded(path: Path | str) -> Path:
-    """``path`` with the home directory in the place of a leading ``~``; as it is where there is no such home."""
+    """``path`` as this system writes it, with the home directory in the place of a leading ``~``, if there is one."""
+    path = native(str(path))
     try:
         return Path(path).expanduser()
     except RuntimeError:
         return Path(path)
+
+
+# Where WSL, Cygwin and MSYS have the drives of Windows.
+_DRIVES = ("/mnt", "/cygdrive", "")
+_DRIVE = regex("(?a)[A-Za-z]:?")
+_DISTRIBUTIONS = ("//wsl.localhost/", "//wsl$/")
+
+
+def native(path: str, *, windows: bool = os.name == "nt") -> str:
+    """Return a path of the other side of WSL as this side writes it, and any other as it is.
+
+    An agent and its hook or server may run on either side: ``C:\\w`` is ``/mnt/c/w`` for the other one. On Windows
+    nobody can know which distribution ``/home`` belongs to. Cursor writes ``/c:/w``.
+    """
+    plain = path.replace("\\", "/")
+    if plain[:1] != "/" and plain[1:2] != ":":
+        return path
+    return _on_windows(plain) or path if windows else _elsewhere(plain) or path
+
+
+def _on_windows(plain: str) -> str:
+    root = next((root for root in _DRIVES if plain.startswith(f"{root}/")), None)
+    drive, _, rest = plain[len(root) + 1 :].partition("/") if root is not None else ("", "", "")
+    return f"{drive[0]}:/{rest}" if _DRIVE.fullmatch(drive) else ""
+
+
+def _elsewhere(plain: str) -> str:
+    for share in _DISTRIBUTIONS:
+        if plain.lower().startswith(share):
+            return "/" + plain[len(share) :].partition("/")[2]
+    drive, _, rest = plain.removeprefix("/").partition("/")
+    if drive[1:] != ":" or not _DRIVE.fullmatch(drive):
+        return ""
+    mounted = (f"{root}/{drive[0].lower()}" for root in _DRIVES)
+    return next((f"{folder}/{rest}" for folder in mounted if is_folder(Path(folder))), "")
 
 
 def real_path(path: Path) -> Path:

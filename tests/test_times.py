@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engram_py import files
 from engram_py.dataclass import asdict, dataclass, field, fields, is_dataclass, replace
-from engram_py.files import expanded, lines_of
+from engram_py.files import expanded, lines_of, native
 from engram_py.times import add_months, ago, canonical, fixed_clock, parse_time, to_text, utc_now
 
 MOMENTS = st.datetimes(min_value=datetime(1, 1, 3), max_value=datetime(9999, 12, 28), timezones=st.timezones())
@@ -209,3 +210,26 @@ def test_it_is_one_decorator_with_the_functions_that_go_with_it() -> None:
     assert asdict(replace(Open(), x=2)) == {"x": 2}
     assert [one.name for one in fields(Open)] == ["x"]
     assert is_dataclass(Open)
+
+
+@pytest.mark.parametrize(("path", "expected"), [
+    ("C:\\Users\\ada\\w", "{drives}/c/Users/ada/w"), ("c:/Users/ada", "{drives}/c/Users/ada"),
+    ("/C:/Users/ada", "{drives}/c/Users/ada"), ("\\\\wsl$\\Ubuntu\\home\\ada", "/home/ada"),
+    ("\\\\wsl.localhost\\Ubuntu-24.04\\home\\ada", "/home/ada"), ("//WSL.localhost/Ubuntu", "/"),
+    ("D:\\w", "D:\\w"), ("/mnt/c/w", "/mnt/c/w"), ("/srv/a\\b", "/srv/a\\b"), ("a:b", "a:b"), ("", ""),
+])  # fmt: skip
+def test_a_folder_of_windows_is_found_from_wsl(
+    path: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "c").mkdir()
+    monkeypatch.setattr(files, "_DRIVES", (str(tmp_path),))
+    assert native(path, windows=False) == expected.format(drives=tmp_path)
+
+
+@pytest.mark.parametrize(("path", "expected"), [
+    ("/mnt/c/Users/ada", "c:/Users/ada"), ("/c/Users/ada", "c:/Users/ada"), ("/cygdrive/d/w", "d:/w"),
+    ("/c:/Users/ada", "c:/Users/ada"), ("C:\\Users", "C:\\Users"), ("/home/ada", "/home/ada"),
+    ("\\\\server\\share\\w", "\\\\server\\share\\w"), ("//server/share", "//server/share"), ("w", "w"), ("/", "/"),
+])  # fmt: skip
+def test_a_folder_of_wsl_or_of_a_shell_of_windows_is_found_from_windows(path: str, expected: str) -> None:
+    assert native(path, windows=True) == expected

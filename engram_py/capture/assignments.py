@@ -159,6 +159,16 @@ def is_generated(value: str) -> bool:
     return (mixed or len(value) >= 20) and not is_wordy(value) and odd_share(value) > _ODD_SHARE
 
 
+def is_encoded(value: str) -> bool:
+    """Return whether ``value`` is base64 with slashes rather than a path: it does not read as words, as a whole and in
+    its longest part."""
+    longest = max(value.split("/"), key=len)
+    tests = (str.islower, str.isupper, str.isdigit)
+    mixed = all(any(map(test, value)) for test in tests) and len(longest) >= _GENERATED_LENGTH
+    bare = value.replace("/", "").replace("+", "")
+    return mixed and not _HEX.match(longest) and min(odd_share(bare), odd_share(longest)) > _ODD_SHARE
+
+
 def looks_random(value: str) -> bool:
     """Return whether ``value`` was made by a generator rather than by a person; numbers alone are not enough."""
     value = value[:160]  # enough to judge by
@@ -360,6 +370,8 @@ def _hide_bare(value: str, sep: str, *, env: bool, quoted: bool, password: bool)
 
 
 _REST = regex(r"[A-Za-z0-9!#$%^*+?~@_./:=-]*")
+# Base64 with a slash in it. What goes on with a dot or a dash is the name of a file or a host.
+_ENCODED = regex(r"(?a)(?<![\w.~@%$/+-])(?=[\w+]{0,99}/)[A-Za-z0-9+/]{16,}+={0,2}(?![\w-]|\.\w)")
 _NEAR_CHARS = 64
 _AFTER_CHARS = 40
 # A short name counts where it does not begin another word: `authors`, `keyboard`, `path`.
@@ -385,6 +397,9 @@ def find_generated(text: str, lowered: str) -> Iterator[tuple[int, int, str]]:
                 end += len(rest[0].rstrip(".:?!")) if rest else 0
                 yield start, end, kind
             start = text.find(value, end)
+    for match in _ENCODED.finditer(text) if "/" in text else ():
+        if is_encoded(match[0]) and (kind := _told(text, lowered, *match.span())):
+            yield *match.span(), kind
 
 
 def _told(text: str, lowered: str, start: int, end: int) -> str | None:

@@ -8,6 +8,8 @@ and the end of a text alone: what stands in the middle, somebody pasted.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from engram_py.dataclass import dataclass
 from engram_py.lazy import regex
 
@@ -27,14 +29,16 @@ class Around:
 class HostFormat:
     """The texts that one host writes: ``tags`` enclose its own words beside the user's, as do the lines of
     ``blocks``, and
-    ``lines`` match whole ones; ``around`` marks the user's; a text that begins with one of ``instead`` is the
-    program's. So is a record of a transcript in which one of ``flags`` is true; in ``aside`` no user takes part."""
+    ``lines`` match whole ones; ``around`` marks the user's; a text that begins with one of ``instead``, or with a
+    line that matches ``banner``, is the program's. So is a record of a transcript in which one of ``flags`` is true;
+    in ``aside`` no user takes part."""
 
     tags: tuple[str, ...] = ()
     lines: tuple[str, ...] = ()
     blocks: tuple[tuple[str, str], ...] = ()
     around: tuple[Around, ...] = ()
     instead: tuple[str, ...] = ()
+    banner: str = ""
     flags: tuple[str, ...] = ()
     aside: tuple[str, ...] = ()
 
@@ -45,15 +49,19 @@ HOSTS: dict[str, HostFormat] = {
               "user-prompt-submit-hook", "session-start-hook", "persisted-output"),
         lines=(r"\[Request interrupted by user[^\]\n]*\]",),
         instead=("<command-", "<local-command-", "<bash-", "<task-notification>", "<agent-message", "<teammate-message",
-                 "<cross-session-message", "<user-memory-input>", "<autonomous-loop",
+                 "<cross-session-message", "<user-memory-input>", "<autonomous-loop", "<<autonomous-loop",
+                 "<scheduled-task", "Another Claude session sent a message", "Base directory for this skill:",
                  "Caveat: The messages below were generated",
                  "This session is being continued from a previous conversation"),
+        # "[SYSTEM NOTIFICATION - NOT USER INPUT]", "[SCHEDULED TASK - AUTOMATED FIRING OF A CONFIGURED PROMPT]"
+        banner=r"\[(?=[^\]\n]*\b(?:NOT USER|NON-USER|AUTOMATED)\b)[A-Z][A-Z0-9 .,:'–—-]*\]",
         flags=("isMeta", "isCompactSummary", "isVisibleInTranscriptOnly", "isApiErrorMessage"),
         aside=("isSidechain",),
     ),
     "codex": HostFormat(
         tags=("environment_context", "user_instructions", "turn_aborted", "user_shell_command",
-              "subagent_notification", "collaboration_mode"),
+              "subagent_notification", "collaboration_mode", "skill", "skills_instructions", "recommended_plugins",
+              "agent_message_board_notification", "codex_internal_context", "goal_context", "hook_prompt"),
         around=(Around("# Context from my IDE setup", "\n## My request for Codex:"),),
         instead=("# AGENTS.md instructions",),
     ),
@@ -69,7 +77,7 @@ HOSTS: dict[str, HostFormat] = {
     ),
 }  # fmt: skip
 
-FLAGS = tuple(name for host in HOSTS.values() for name in host.flags)
+_FLAGS = tuple(name for host in HOSTS.values() for name in host.flags)
 ASIDE = tuple(name for host in HOSTS.values() for name in host.aside)
 _AROUND = tuple(one for host in HOSTS.values() for one in host.around)
 _INSTEAD = tuple(text for host in HOSTS.values() for text in host.instead)
@@ -77,6 +85,7 @@ _BLOCKS = tuple(pair for host in HOSTS.values() for pair in host.blocks)
 _NAMES = "|".join(name for host in HOSTS.values() for name in host.tags)
 _FIRST = regex(rf"<({_NAMES})(?:\s[^<>]*)?>")
 _LAST = regex(rf"</({_NAMES})>$")
+_BANNER = regex("|".join(host.banner for host in HOSTS.values() if host.banner))
 _LINES = regex("(?m)^(?:" + "|".join(line for host in HOSTS.values() for line in host.lines) + ")$")
 
 
@@ -87,7 +96,22 @@ def typed(text: str) -> str:
         text = _LINES.sub("", text).strip()
     while (shorter := _shorter(text)) != text:
         text = shorter
-    return "" if text.startswith(_INSTEAD) else text
+    return "" if text.startswith(_INSTEAD) or (text[:1] == "[" and _BANNER.match(text)) else text
+
+
+def is_typed(record: Mapping[str, object]) -> bool:
+    """Return whether a message in the user's name may be what they typed: the program names no other origin.
+
+    Claude Code writes one into a transcript: ``origin.kind`` is ``human``, ``task-notification``, ``peer``, …
+    """
+    origin = record.get("origin")
+    kind = origin.get("kind", "human") if isinstance(origin, dict) else "human"
+    return kind == "human" and record.get("promptSource") != "system"
+
+
+def is_flagged(record: Mapping[str, object]) -> bool:
+    """Return whether a record of a transcript is the program's own, whoever it says speaks."""
+    return any(record.get(name) is True for name in _FLAGS)
 
 
 def _shorter(text: str) -> str:

@@ -4,13 +4,14 @@ same at the next reading.
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from importlib import import_module
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from engram_py.capture.host_formats import typed
@@ -18,7 +19,7 @@ from engram_py.database.mutation_queue import Journal
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass, field
 from engram_py.errors import EngramError, InvalidArgumentError
-from engram_py.files import read_bounded, real_path, reason
+from engram_py.files import expanded, read_bounded, real_path, reason
 from engram_py.interchange.columns import derived_id, nearest_project, session_key, without_nul
 from engram_py.interchange.results import Imported, InvalidSourceError, Progress
 from engram_py.interchange.values import (
@@ -251,12 +252,12 @@ class Source:
         """Return the project of a directory somebody worked in; of one that is gone, by its name."""
         if not directory:
             return None
-        path = Path(directory)
+        path = expanded(directory)
         try:
             there = path.is_dir()
         except (OSError, ValueError):
             return None
-        return self._locator.locate(path).name if there else slug_project(path.name)
+        return self._locator.locate(path).name if there else slug_project(PureWindowsPath(directory).name)
 
     def files(self, *suffixes: str) -> Iterator[Path]:
         """Return the files with one of these endings, sorted; links out of the source are not followed."""
@@ -287,6 +288,16 @@ class Source:
             self.note(f"{path} was left out: {reason(exc)}")
             return None
 
+    def markdown(self, path: Path) -> str | None:
+        """Return the text of a Markdown file. Raises InvalidSourceError: the one that somebody named is none."""
+        text = self.text(path)
+        if text is not None and path == self.path and (found := _other_kind(text)):
+            raise self.foreign(f"it is {found}")
+        return text
+
+    def foreign(self, why: str) -> InvalidSourceError:
+        return InvalidSourceError(str(self.path), self.kind, why, foreign=True)
+
     def relative(self, path: Path) -> str:
         """Return a file's path within the source, for people to read."""
         return path.relative_to(self.path).as_posix() if path != self.path else path.name
@@ -303,6 +314,16 @@ class Source:
         if root is None or location.name is None or not real.is_relative_to(root):
             return (self.project or project or "", real.as_posix())
         return (self.project or project or "", location.name, real.relative_to(root).as_posix())
+
+
+def _other_kind(text: str) -> str:
+    """Return what a text is that is no Markdown, "" where it may be."""
+    if "\0" in text:
+        return "no text"
+    try:
+        return "JSON" if text.lstrip()[:1] in ("{", "[") and json.loads(text) is not None else ""
+    except (ValueError, RecursionError):
+        return ""
 
 
 def changed_at(path: Path) -> str | None:

@@ -68,17 +68,24 @@ class Imported:
 
 
 class InvalidExportError(TransferError):
-    def __init__(self, path: str, reason: str) -> None:
+    """``foreign``: the file is of another program or kind, so the command is wrong, and no try again helps."""
+
+    def __init__(self, path: str, reason: str, *, foreign: bool = False) -> None:
         self.path, self.reason = path, reason
+        self.exit_code = 2 if foreign else 1
         super().__init__(
             f"{path} is not an export this version can read: {reason}",
-            hint="nothing was imported; give a file that `engram export` or Engram (0.1.0, 0.2.0) wrote",
+            hint="nothing was imported; give a file that `engram export` or Engram (0.1.0, 0.2.0) wrote, or name its "
+            "program: `engram import --from KIND FILE`",
         )
 
 
 class InvalidSourceError(TransferError):
-    def __init__(self, path: str, kind: str, reason: str) -> None:
+    """``foreign``: the source is there, and is of another program or kind."""
+
+    def __init__(self, path: str, kind: str, reason: str, *, foreign: bool = False) -> None:
         self.path, self.kind, self.reason = path, kind, reason
+        self.exit_code = 2 if foreign else 1
         super().__init__(
             f"{path} cannot be imported as {kind}: {reason}",
             hint="nothing was imported; `engram import --help` lists the kinds and where each is kept",

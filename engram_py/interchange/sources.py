@@ -5,6 +5,7 @@ SQLite files: claude-mem's and Engram's own. Columns that a version lacks are le
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from collections import Counter
 from collections.abc import Callable
@@ -19,7 +20,9 @@ from engram_py.capture.passive import learning_title, parse_learnings
 from engram_py.database.connection import ForeignDatabase, open_foreign
 from engram_py.dataclass import dataclass
 from engram_py.documents.passages import front_matter
-from engram_py.files import lines_of, open_regular, reason
+from engram_py.files import lines_of, open_regular, real_path, reason
+from engram_py.git.program import Deadline, ask_git
+from engram_py.git.repository import Repository, find_repository
 from engram_py.interchange.import_rows import sync_id_of
 from engram_py.interchange.importers import Source, changed_at, joined, moment, text_of
 from engram_py.interchange.results import InvalidSourceError
@@ -115,13 +118,13 @@ def read_memory_folder(source: Source) -> None:
     for path in source.files(".md"):
         if source.path.is_dir() and _FOLDER not in (source.path.name, *path.relative_to(source.path).parts[:-1]):
             continue
-        text = source.text(path)
+        text = source.markdown(path)
         if text is None:
             continue
         about, body = front_matter(text)
         if path.name.lower() == _INDEX and _only_links(body):
             continue
-        title = about.get("description") or about.get("name") or _first_heading(body) or path.stem
+        title = about.get("description") or about.get("name") or _title_of(body) or path.stem
         project = _project_of_folder(source, path.parent.parent)
         source.observation(
             *source.standing(path, project),
@@ -134,31 +137,104 @@ def read_memory_folder(source: Source) -> None:
 
 
 def read_instructions(source: Source) -> None:
-    """Read the sections of ``CLAUDE.md``, ``AGENTS.md`` and the like, without what engram wrote into them."""
+    """Read the sections of ``CLAUDE.md``, ``AGENTS.md`` and the like, without what engram wrote into them.
+
+    Of a folder's files those are left out that git ignores and that the project ships: see ``_is_shipped``.
+    """
+    others: list[str] = []
+    ignored = _IgnoredFiles(source.path)
     for path in source.files(".md"):
         if path != source.path and path.name.lower() not in _INSTRUCTIONS:
             continue
-        text = source.text(path)
-        project = source.place(str(path.absolute().parent))
-        seen: Counter[str] = Counter()
-        short: list[str] = []
-        for section in sections(text) if text is not None else ():
-            heading = " / ".join(section.headings)
-            seen[heading] += 1
-            if len(section.text) < _LEAST_CHARS:
-                short.append(heading or "before the first heading")
-                continue
-            source.observation(
-                *source.standing(path, project),
-                heading,
-                seen[heading],
-                title=f"{path.name}: {heading}" if heading else path.name,
-                content=section.text,
-                type="policy",
-                project=project,
-                updated_at=changed_at(path),
-            )
-        _say_short(source, path, short)
+        text = source.markdown(path)
+        listed = sections(text) if text is not None else []
+        relative = source.relative(path)
+        if path != source.path and (ignored.has(path) or _is_shipped(relative, listed)):
+            others.append(relative)
+            continue
+        _read_sections(source, path, listed)
+    _say_others(source, others)
+
+
+def _read_sections(source: Source, path: Path, listed: list[DocumentSection]) -> None:
+    project = source.place(str(path.absolute().parent))
+    seen: Counter[str] = Counter()
+    short: list[str] = []
+    for section in listed:
+        heading = " / ".join(section.headings)
+        seen[heading] += 1
+        if len(section.text) < _LEAST_CHARS:
+            short.append(heading or "before the first heading")
+            continue
+        source.observation(
+            *source.standing(path, project),
+            heading,
+            seen[heading],
+            title=f"{path.name}: {heading}" if heading else path.name,
+            content=section.text,
+            type="policy",
+            project=project,
+            updated_at=changed_at(path),
+        )
+    _say_short(source, path, short)
+
+
+# Folders in which a project keeps what it hands out, what its tests read, and the code of others.
+_SHIPPED = regex(
+    r"(?i)_*(?:templates?|fixtures?|test[-_]?data|vendor(?:ed|s)?|third[-_]?party|external|node_modules|site-packages"
+    r"|bower_components|boilerplates?|scaffold(?:s|ing)?|skeletons?)_*"
+)
+_PLACEHOLDER = regex(r"\{\{[^{}\n]{1,80}\}\}|<%[^%\n]{1,80}%>")
+
+
+def _is_shipped(relative: str, listed: list[DocumentSection]) -> bool:
+    """Return whether a file is one that the project hands out or tests with, and no instruction for itself.
+
+    It stands in a folder for such files, or its path or a heading has a placeholder.
+    """
+    headings = (heading for section in listed for heading in section.headings)
+    in_folder = any(map(_SHIPPED.fullmatch, relative.split("/")[:-1]))
+    return in_folder or any(map(_PLACEHOLDER.search, (relative, *headings)))
+
+
+class _IgnoredFiles:
+    """The files below a folder that git ignores, by the rules of each repository around them; git is asked once each.
+
+    A folder that somebody names is read though it is ignored itself.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = real_path(root)
+        self._known: dict[Path, frozenset[Path]] = {}
+
+    def has(self, path: Path) -> bool:
+        real = real_path(path)
+        folder = real.parent
+        while (repository := find_repository(folder)) is not None:
+            if not self._of(repository).isdisjoint((real, *real.parents)):
+                return True
+            folder = repository.root.parent
+        return False
+
+    def _of(self, repository: Repository) -> frozenset[Path]:
+        root = repository.root
+        if root not in self._known:
+            wanted = ("--others", "--ignored", "--exclude-standard", "--directory")
+            asked = None if repository.bare else ask_git(root, "ls-files", "-z", *wanted, deadline=Deadline())
+            names = asked[0].split(b"\0") if asked else ()
+            paths = (real_path(root) / os.fsdecode(name) for name in names if name)
+            self._known[root] = frozenset(path for path in paths if path != self._root and self._root in path.parents)
+        return self._known[root]
+
+
+def _say_others(source: Source, files: list[str]) -> None:
+    if files:
+        shown, more = ", ".join(files[:_SHORT_SHOWN]), len(files) - _SHORT_SHOWN
+        source.note(
+            f"left out {amount(len(files), 'file')} that git ignores or that the project ships (templates, fixtures, "
+            f"code of others): {shown}{f' and {more} more' if more > 0 else ''}; "
+            "`engram import --from instructions FILE` reads one"
+        )
 
 
 def _say_short(source: Source, path: Path, headings: list[str]) -> None:
@@ -176,7 +252,7 @@ def read_basic_memory(source: Source) -> None:
     """Read basic-memory's notes: Markdown with a title, a type, a permalink and tags before it."""
     project = source.place(str(source.path.absolute()))
     for path in source.files(".md"):
-        text = source.text(path)
+        text = source.markdown(path)
         if text is None:
             continue
         about, body = front_matter(text)
@@ -184,7 +260,7 @@ def read_basic_memory(source: Source) -> None:
         source.observation(
             *source.standing(source.path, project),
             about.get("permalink") or source.relative(path),
-            title=about.get("title") or _first_heading(body) or path.stem,
+            title=about.get("title") or _title_of(body) or path.stem,
             content=joined([("", body), ("Tags", tags)]),
             type=about.get("type") or "note",
             project=project,
@@ -212,7 +288,7 @@ def read_server_memory(source: Source) -> None:
         else:
             source.note(f"line {number} was left out: neither an entity nor a relation")
     if not entities:
-        raise InvalidSourceError(str(source.path), source.kind, "there is no entity in it")
+        raise source.foreign("there is no entity in it")
     project = source.place(str(source.path.absolute().parent))
     for name, value in entities:
         listed = value.get("observations")
@@ -233,19 +309,25 @@ def read_server_memory(source: Source) -> None:
 def read_transcripts(source: Source) -> None:
     """Read ``~/.claude/projects/*/*.jsonl``, or one file: prompts and the items of Key Learnings sections.
 
-    What else was said stays where it is. A line that is cut off or too long says nothing.
+    What else was said stays where it is. A line that is cut off or too long says nothing. A fork begins with a copy
+    of the session it left, which is usually the file that was written first.
     """
-    for path in source.files(".jsonl"):
+    known: set[tuple[str, str]] = set()
+    for path in sorted(source.files(".jsonl"), key=lambda path: (changed_at(path) or "", path)):
         directory = directory_of(path)
         project = source.place(directory)
         session_id = path.stem[:100]
         has_turns = False
         try:
-            for turn in _turns(path):
+            turns = [turn for turn in _turns(path) if turn.said_at is None or (turn.key, turn.content) not in known]
+            known |= {(turn.key, turn.content) for turn in turns}
+            for turn in turns:
                 has_turns = True
                 _take(source, turn, session_id, project)
         except OSError as exc:
             source.note(f"{path} was left out: {reason(exc)}")
+        if path == source.path and not has_turns and not source.notes:
+            raise source.foreign("no line of it is one of a transcript")
         if has_turns:
             source.session(session_id, project=project, directory=directory)
 
@@ -290,8 +372,9 @@ def _only_links(body: str) -> bool:
     return all(line.startswith(("- [", "* [")) for line in lines)
 
 
-def _first_heading(body: str) -> str:
-    return next((section.headings[-1] for section in sections(body) if section.headings), "")
+def _title_of(body: str) -> str:
+    """Return the heading over the whole of a document; where there are several of the highest level, all of them."""
+    return ", ".join(dict.fromkeys(section.headings[0] for section in sections(body) if section.headings))
 
 
 def _project_of_folder(source: Source, folder: Path) -> str | None:
@@ -324,10 +407,10 @@ def read_claude_mem(source: Source) -> None:
 def read_engram(source: Source) -> None:
     """Read the database of Engram itself, ``~/.engram/engram.db``, while it may be in use."""
     if (source.path / "manifest.json").is_file():
-        raise InvalidSourceError(str(source.path), source.kind, "it is a sync folder: `engram sync --import` reads it")
+        raise source.foreign("it is a sync folder: `engram sync --import` reads it")
     with suppress(OSError), source.path.open("rb") as file:
         if file.read(1) == b"{":
-            raise InvalidSourceError(str(source.path), source.kind, "it is an export: `engram import FILE` reads it")
+            raise source.foreign("it is an export: `engram import FILE` reads it")
     _read(source, {"sessions", "observations", "user_prompts"}, _engram)
 
 
@@ -336,10 +419,11 @@ def _read(source: Source, needed: set[str], take: Callable[[Source, ForeignDatab
         with open_foreign(source.path) as db:
             missing = needed - db.tables()
             if missing:
-                raise InvalidSourceError(str(source.path), source.kind, f"it has no table {', '.join(sorted(missing))}")
+                raise source.foreign(f"it has no table {', '.join(sorted(missing))}")
             take(source, db)
     except (sqlite3.Error, OSError) as exc:
-        raise InvalidSourceError(str(source.path), source.kind, str(exc)) from exc
+        foreign = getattr(exc, "sqlite_errorcode", 0) == sqlite3.SQLITE_NOTADB
+        raise InvalidSourceError(str(source.path), source.kind, str(exc), foreign=foreign) from exc
 
 
 def _claude_mem(source: Source, db: ForeignDatabase) -> None:

@@ -184,6 +184,9 @@ class OwnBlock(_Lenient):
     unchecked: dict[str, dict[str, str]] = Field(default_factory=dict)
 
 
+LISTS = ("sessions", "observations", "prompts", "relations", "prompt_tombstones")
+
+
 class ExportIn(_Lenient):
     version: str = ""
     exported_at: str | None = None
@@ -206,7 +209,13 @@ class ExportIn(_Lenient):
         """The key of the person who wrote the export, empty where none signed it."""
         return self._signed_by
 
-    @field_validator("sessions", "observations", "prompts", "relations", "prompt_tombstones", mode="before")
+    @property
+    def is_foreign(self) -> bool:
+        """Return whether there are rows and none of them has a field of ours."""
+        rows = [row for name in LISTS for row in getattr(self, name)]
+        return bool(rows or self._left_out) and not any(row.model_fields_set for row in rows)
+
+    @field_validator(*LISTS, mode="before")
     @classmethod
     def _null_is_empty(cls, value: Any) -> Any:
         return [] if value is None else value  # Go writes an empty list as null
@@ -225,7 +234,10 @@ def read_export(source: Path | BinaryIO) -> ExportIn:
     version = values.get("version") or ""
     if version and version not in READABLE:
         shown = repr(version)[:_SHOWN_CHARS]
-        raise InvalidExportError(name, f"version {shown} is not one of {', '.join(READABLE)}")
+        known = f"version {shown} is not one of {', '.join(READABLE)}"
+        raise InvalidExportError(name, known, foreign=values.keys().isdisjoint(LISTS))
+    if values.keys().isdisjoint(LISTS):
+        raise InvalidExportError(name, f"it has none of the lists {', '.join(LISTS)}", foreign=True)
     signed_by = _signer(values)
     left_out: Counter[tuple[str, str]] = Counter()
     while True:
@@ -236,6 +248,8 @@ def read_export(source: Path | BinaryIO) -> ExportIn:
                 raise InvalidExportError(name, first_problem(exc)) from exc
         else:
             document.left_out.update(left_out)
+            if document.is_foreign:
+                raise InvalidExportError(name, "no row in it has a name or a text of ours", foreign=True)
             document._signed_by = signed_by
             return document
 
@@ -289,9 +303,9 @@ def _json_object(source: Path | BinaryIO, name: str) -> dict[str, Any]:
     except OSError as exc:
         raise InvalidExportError(name, reason(exc)) from exc
     except (ValueError, RecursionError) as exc:
-        raise InvalidExportError(name, f"it is not whole JSON ({exc})") from exc
+        raise InvalidExportError(name, f"it is not whole JSON ({exc})", foreign=True) from exc
     if not isinstance(values, dict):
-        raise InvalidExportError(name, "it is not a JSON object")
+        raise InvalidExportError(name, "it is not a JSON object", foreign=True)
     return values
 
 

@@ -84,8 +84,8 @@ def write_binding(common_dir: Path, project: str) -> Binding | None:
     return _settled(common_dir)
 
 
-def rebind(common_dir: Path, project: str) -> None:
-    """Bind a repository to another project, keeping its id. Raises InvalidProjectError.
+def rebind(common_dir: Path, project: str, *, copied: bool = False) -> None:
+    """Bind a repository to another project, keeping its id, unless it was ``copied``. Raises InvalidProjectError.
 
     A git directory that cannot be written, or a binding of another version, is left as it is.
     """
@@ -97,7 +97,8 @@ def rebind(common_dir: Path, project: str) -> None:
     if bound is None or bound.project == name:
         return
     try:
-        write_atomically(common_dir / BINDING_FILE, _record(bound.id, name))
+        identity = os.urandom(16).hex() if copied else bound.id
+        write_atomically(common_dir / BINDING_FILE, _record(identity, name))
     except OSError as exc:
         logger.debug("%s cannot be bound again: %s", common_dir, failure(exc))
 
@@ -281,13 +282,16 @@ def _repository_name(repository: Repository, nameless: frozenset[Path]) -> tuple
     warnings = (warning,) if warning else ()
     if binding is not None:
         return _Named("git_binding", binding.project), warnings
-    if repository.remote is not None:
-        names = [name for part in remote_names(repository.remote) if (name := slug_project(part))]
-        if names:
-            others = dict.fromkeys(name for name in names[1:] if name != names[0])
-            return _Named("git_remote", names[0], tuple(others)), warnings
+    if names := names_of_remote(repository):
+        return _Named("git_remote", names[0], names[1:]), warnings
     name = _folder_name(repository.main_folder, nameless)
     return _Named("git_root", name) if name is not None else None, warnings
+
+
+def names_of_remote(repository: Repository) -> tuple[str, ...]:
+    """Return the names that a repository's remote proposes, the shortest first; none without a remote."""
+    parts = remote_names(repository.remote) if repository.remote is not None else ()
+    return tuple(dict.fromkeys(name for part in parts if (name := slug_project(part))))
 
 
 def _child_names(folder: Path, nameless: frozenset[Path]) -> tuple[str, tuple[str, ...], str] | None:

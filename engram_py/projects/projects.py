@@ -11,7 +11,7 @@ from engram_py.database.store import Store
 from engram_py.dataclass import dataclass, replace
 from engram_py.files import expanded, readable_path
 from engram_py.projects import table
-from engram_py.projects.locate import Location, Locator, locate, rebind, write_binding
+from engram_py.projects.locate import Location, Locator, locate, names_of_remote, rebind, write_binding
 from engram_py.projects.settings_file import ProjectSettings
 from engram_py.projects.values import (
     AmbiguousProjectError,
@@ -39,7 +39,7 @@ class Projects:
         self._store = store
         self._journal = journal
         self._locator = locator
-        self._directory = directory
+        self.directory = directory
         self._override = override
         self._identities = Identities(store, journal)
         self._session_project: str | None = None
@@ -50,7 +50,7 @@ class Projects:
 
     def without_override(self) -> Projects:
         """Return the same without this process's override: for records of other processes."""
-        return Projects(self._store, self._journal, self._locator, directory=self._directory)
+        return Projects(self._store, self._journal, self._locator, directory=self.directory)
 
     def _located(self, directory: Path, *, head: bool = True) -> Location:
         """Return the location, without a name that only an unconfirmed settings file gives it."""
@@ -58,6 +58,9 @@ class Projects:
         if location.source == "git_child" and location.repository is not None:
             child = self._located(location.repository.root, head=head)
             return replace(location, name=child.name, warnings=(*location.warnings, *child.warnings))
+        if location.source == "git_binding" and self._identities.is_copy(location):
+            name, *others = names_of_remote(location.repository) if location.repository else ()
+            return replace(location, source="git_remote", name=name, fallback_names=tuple(others))
         if location.source != "config" or self._identities.is_confirmed(location):
             return location
         file = location.settings.path.name if location.settings.path else ".engram.json"
@@ -70,7 +73,7 @@ class Projects:
 
         Raises InvalidProjectError: no settings file names one.
         """
-        location = self._locator.locate(self._directory)
+        location = self._locator.locate(self.directory)
         if location.source != "config" or location.name is None:
             raise InvalidProjectError("", "no .engram.json here names a project")
         with self._store.transaction():
@@ -98,7 +101,7 @@ class Projects:
         place = self._named(project, session_id, elsewhere=directory is not None)
         location = None
         if place is None:
-            location = self._located(expanded(directory) if directory else self._directory)
+            location = self._located(expanded(directory) if directory else self.directory)
             place = self._at(location)
         if not place.project:
             if scope in ("personal", "global"):
@@ -124,10 +127,10 @@ class Projects:
         Without ``head`` git is not asked for the present branch and commit.
         """
         if all_projects:
-            return Place("", "all", str(self._directory), None)
+            return Place("", "all", str(self.directory), None)
         named = self._named(project, session_id, head=head)
         if named is None:
-            return self._at(self._located(self._directory, head=head))
+            return self._at(self._located(self.directory, head=head))
         if project and not table.exists(self._store, named.project):
             near = similar_projects(named.project, table.names(self._store))
             warning = reason("no_memory_yet", project=named.project, similar=tuple(near))
@@ -140,7 +143,7 @@ class Projects:
 
     def current(self) -> CurrentProject:
         """Return the project of this process. Never raises."""
-        location = self._located(self._directory)
+        location = self._located(self.directory)
         place = self._named(None, None) or self._at(location)
         repository = location.repository
         ambiguous = not place.project
@@ -158,16 +161,21 @@ class Projects:
 
     def adopt(self, project: str) -> None:
         """The repository of this directory is ``project`` from now on. Call inside a transaction."""
-        self._identities.adopt(self._located(self._directory), project)
+        self._identities.adopt(self._located(self.directory), project)
         self._locator.forget()
+
+    def is_of_another_repository(self, name: str) -> bool:
+        """Return whether a name is the project of another repository than that of this directory."""
+        location = self._located(self.directory)
+        return location.repository is not None and self._identities.belongs_to_another(name, location)
 
     def preferences(self) -> ProjectSettings:
         """Return the ``.engram.json`` settings of this directory; does not ask git."""
-        return self._located(self._directory, head=False).settings
+        return self._located(self.directory, head=False).settings
 
     def settings_here(self) -> Location:
         """Return the location of this process's directory, with its ``.engram.json``."""
-        return self._located(self._directory)
+        return self._located(self.directory)
 
     def _named(
         self, project: str | None, session_id: str | None, *, elsewhere: bool = False, head: bool = True
@@ -207,8 +215,8 @@ class Projects:
     ) -> Place:
         """Return a named project, with the branch and preferences of this directory where it is its project."""
         name = self._identities.meant(name)
-        place = Place(name, source, path or str(self._directory), (name,), warnings=warnings)
-        location = self._located(self._directory, head=head)
+        place = Place(name, source, path or str(self.directory), (name,), warnings=warnings)
+        location = self._located(self.directory, head=head)
         if here or (location.name is not None and self._identities.owner(location) == name):
             branch, commit = _head(location)
             return replace(place, default_scope=location.settings.default_scope, branch=branch, commit=commit)
@@ -310,17 +318,32 @@ class Identities:
         for kind, value in _identities(location):
             known = table.identity_owner(self._store, kind, value)
             # Another repository may have been cloned into a folder we knew: then only the remote counts.
-            if known and (kind == "remote" or not self._belongs_to_another(known, location)):
+            if known and (kind == "remote" or not self.belongs_to_another(known, location)):
                 return known
         parent = slug_project(f"{repository.main_folder.parent.name}-{location.name}")
         for name in (location.name, *location.fallback_names, *([parent] if parent else ())):
             project = self.meant(name)
-            if not self._belongs_to_another(project, location):
+            if not self.belongs_to_another(project, location):
                 return project
         import hashlib
 
         digest = hashlib.sha256(str(_identities(location)[0]).encode()).hexdigest()[:6]
         return self.meant(f"{location.name}-{digest}")
+
+    def is_copy(self, location: Location) -> bool:
+        """Return whether a repository was copied with its binding, and has a remote of its own by now.
+
+        The original is still where it was, and the remote is none of its project's. A repository that was moved, or
+        whose remote was changed in its place, stays the project it was.
+        """
+        repository = location.repository
+        if repository is None or not names_of_remote(repository) or location.name is None:
+            return False
+        project, here = self.meant(location.name), readable_path(str(repository.common_dir))
+        if repository.remote in table.identities_of(self._store, "remote", project):
+            return False
+        folders = table.identities_of(self._store, "common_dir", project)
+        return here not in folders and any(Path(folder).exists() for folder in folders)
 
     def is_confirmed(self, location: Location) -> bool:
         """Return whether the name in a settings file may be followed: a clone's must not open another's memory.
@@ -351,7 +374,9 @@ class Identities:
             return
         self._set(location, project)
         if location.source != "git_binding":
-            write_binding(repository.common_dir, project)
+            bound = write_binding(repository.common_dir, project)
+            if bound is not None and self.canonical(bound.project) != project:
+                rebind(repository.common_dir, project, copied=True)
 
     def adopt(self, location: Location, project: str) -> None:
         """This repository is ``project`` from now on, whatever it was and whatever its remote is called."""
@@ -376,7 +401,7 @@ class Identities:
         self._store.insert("projects", values)
         self._journal.changed("project", project, project=project, clock=clock)
 
-    def _belongs_to_another(self, project: str, location: Location) -> bool:
+    def belongs_to_another(self, project: str, location: Location) -> bool:
         """Return whether a different repository owns this name, by its remote or else its directory."""
         repository = location.repository
         assert repository is not None

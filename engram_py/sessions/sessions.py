@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Literal
 
@@ -13,7 +13,7 @@ from engram_py.capture.redact import redact
 from engram_py.database.store import Store
 from engram_py.dataclass import replace
 from engram_py.errors import InvalidArgumentError
-from engram_py.files import expanded, readable_path
+from engram_py.files import expanded, native, readable_path, real_path
 from engram_py.observations.arguments import clamp
 from engram_py.observations.validation import clean_content, clean_session_id, intake_notes
 from engram_py.projects.projects import Core
@@ -28,10 +28,13 @@ from engram_py.sessions.values import (
     SessionNotFoundError,
     SessionState,
 )
+from engram_py.times import to_text
 
 _MOST_ANCESTORS = 6
 # How many programs may stand between an agent and its hook and its server together: a shell, `uv run`.
 _MOST_BETWEEN = 2
+# An agent that died leaves its session open; later ones are not in it.
+_MOST_OPEN = timedelta(days=1)
 
 
 def ancestors() -> tuple[str, ...]:
@@ -55,12 +58,22 @@ def ancestors() -> tuple[str, ...]:
 def hosted(store: Store, project: str, hosts: Sequence[str]) -> str | None:
     """Return the live session of ``project`` whose hook ran below the same agent as a process below ``hosts``."""
     best: tuple[int, str] | None = None
-    for session_id, known in table.hosted(store, project):  # the latest first
-        above = json.loads(known)
+    for known in table.hosted(store, project):  # the latest first
+        above = known.processes
         between = [above.index(host) + place for place, host in enumerate(hosts) if host in above]
         if between and min(between) <= _MOST_BETWEEN and (best is None or min(between) < best[0]):
-            best = (min(between), session_id)
+            best = (min(between), known.session_id)
     return best[1] if best else None
+
+
+def registered(store: Store, project: str, directory: Path, *, since: str) -> str | None:
+    """Return the latest live session of ``project`` that a plugin started over HTTP in a directory after ``since``.
+
+    Its process is not known; one that a server has joined is that server's.
+    """
+    free = (host for host in table.hosted(store, project) if not host.processes and host.started_at >= since)
+    own = (host for host in free if host.directory and real_path(Path(host.directory)) == real_path(directory))
+    return next((host.session_id for host in own), None)
 
 
 SESSIONS_MOST = 200
@@ -70,6 +83,7 @@ SessionMode = Literal["process", "manual"]
 
 
 OWN_PREFIX = "mcp-"  # sessions that a server process opened by itself
+MANUAL_PREFIX = "manual-save-"  # and of a command line, each with its project's name
 
 
 class Sessions:
@@ -120,7 +134,10 @@ class Sessions:
         return replace(state, warnings=place.warnings)
 
     def keep_hosts(self, session_id: str, hosts: Sequence[str]) -> None:
-        """Remember the processes above a session's hook; the agent's server runs below one of them."""
+        """Remember the processes above a session's hook; the agent's server runs below one of them.
+
+        None are known of a plugin that starts a session over HTTP: the agent's server joins it with its first write.
+        """
         with self._store.transaction():
             table.keep_hosts(self._store, session_id, hosts, self._journal.now())
 
@@ -157,7 +174,10 @@ class Sessions:
         """Return the session a write belongs to, created or reopened as needed. Call inside the write's transaction."""
         # Hosts send blanks for what they leave out.
         given = clean_session_id(session_id) if session_id and session_id.strip() else None
-        return self._ensure_row(given or self.current_id(place.project), place, place.path).session
+        session = self._ensure_row(given or self.current_id(place.project), place, place.path).session
+        if not given and self._hosts:
+            table.join(self._store, session.id, self._hosts)
+        return session
 
     def ensure_conversation(
         self, session_id: str, place: Place, *, agent: str, directory: str, started_at: str | None = None
@@ -187,10 +207,15 @@ class Sessions:
         if known is not None and not known.startswith(OWN_PREFIX):
             return known
         if self._mode == "manual":
-            return f"manual-save-{project}"
-        if self._hosts and (session_id := hosted(self._store, project, self._hosts)):
+            return f"{MANUAL_PREFIX}{project}"
+        if self._hosts and (session_id := self._joined(project)):
             return session_id
         return self._started.setdefault(project, OWN_PREFIX + os.urandom(8).hex())
+
+    def _joined(self, project: str) -> str | None:
+        since = to_text(self._journal.moment() - _MOST_OPEN)
+        found = hosted(self._store, project, self._hosts)
+        return found or registered(self._store, project, self._projects.directory, since=since)
 
     def end_own(self) -> None:
         """End the sessions this process opened by itself; those an agent started are the agent's to end."""
@@ -302,7 +327,7 @@ class Sessions:
     ) -> SessionState:
         session = table.by_id(self._store, session_id)
         if session is None:
-            where = str(expanded(directory)) if directory.startswith("~") else directory
+            where = str(expanded(directory)) if directory.startswith("~") else native(directory)
             folder, now = redact(readable_path(where)).text, self._journal.now()
             agent = self.agent if agent is None else agent
             created = Session(session_id, place.project, folder, agent, ownership_mode, now, None, None)

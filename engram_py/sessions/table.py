@@ -121,7 +121,7 @@ from sessions where id = :id
 """
 
 HOSTED = """
-select session_id, hosts from session_hosts
+select session_id, hosts, directory, session_hosts.started_at from session_hosts
 join sessions on sessions.id = session_id
 where project = :project and ended_at is null
 order by session_hosts.started_at desc, session_id limit 20
@@ -138,6 +138,16 @@ order by bm25(prompts_fts), user_prompts.id desc limit :limit
 """
 
 
+@dataclass(frozen=True, slots=True)
+class Host:
+    """The processes above the hook that started a session; none where a plugin started it over HTTP."""
+
+    session_id: str
+    processes: list[str]
+    directory: str
+    started_at: str
+
+
 def by_id(store: Store, session_id: str) -> Session | None:
     row = store.row(f"select {COLUMNS} from sessions where id = :id", id=session_id)
     return None if row is None else Session.from_row(row)
@@ -149,14 +159,21 @@ def last_active(store: Store, session_id: str) -> str:
 
 
 def keep_hosts(store: Store, session_id: str, hosts: Sequence[str], now: str) -> None:
-    """Remember the processes above the hook of a session. Call inside a transaction."""
+    """Remember the processes above the hook of a session, () where they are not known. Call inside a transaction."""
     values = {"session_id": session_id, "hosts": json.dumps(hosts), "started_at": now}
-    store.insert("session_hosts", values, replace=True)
+    if hosts or store.row("select 1 from session_hosts where session_id = :id", id=session_id) is None:
+        store.insert("session_hosts", values, replace=True)
 
 
-def hosted(store: Store, project: str) -> list[tuple[str, str]]:
-    """Return the latest live sessions of a project that a hook started, and the processes (JSON) above each hook."""
-    return [(row[0], row[1]) for row in store.tuples(HOSTED, project=project)]
+def join(store: Store, session_id: str, hosts: Sequence[str]) -> None:
+    """Note the processes of the server that joined a session of which no process was known. Needs a transaction."""
+    sql = "update session_hosts set hosts = :hosts where session_id = :id and hosts = '[]'"
+    store.execute(sql, id=session_id, hosts=json.dumps(hosts))
+
+
+def hosted(store: Store, project: str) -> list[Host]:
+    """Return the hosts of the latest live sessions of a project that a hook or a plugin started, latest first."""
+    return [Host(row[0], json.loads(row[1]), *row[2:]) for row in store.tuples(HOSTED, project=project)]
 
 
 def recent(
@@ -250,6 +267,14 @@ select key, length(content) from turns
 where session_id = :session_id and key in (select value from json_each(:keys))
 """
 
+# The subquery reads an index alone: the texts of a whole buffer are not.
+ELSEWHERE = """
+select key, role, content from turns
+where id in (
+    select id from turns where key in (select value from json_each(:keys)) and session_id <> :session_id
+)
+"""
+
 WAIT = "update sessions set distill_state = 'pending', last_turn_at = :now where id = :session_id"
 
 # The oldest go first, whether they were distilled or not: this is a buffer.
@@ -310,6 +335,14 @@ def add(
 def known(store: Store, session_id: str, keys: Iterable[str]) -> dict[str, int]:
     """Return those of the keys whose turns the session has already, each with the length of its text."""
     return {row[0]: row[1] for row in store.rows(KNOWN, session_id=session_id, keys=list(keys))}
+
+
+def elsewhere(store: Store, session_id: str, keys: Iterable[str]) -> dict[str, set[tuple[str, str]]]:
+    """Return for those of the keys that turns of other sessions have the roles and texts of these turns."""
+    found: dict[str, set[tuple[str, str]]] = {}
+    for key, role, content in store.tuples(ELSEWHERE, session_id=session_id, keys=list(keys)):
+        found.setdefault(key, set()).add((role, content))
+    return found
 
 
 # What a program told of as a whole; no agent names a message so.

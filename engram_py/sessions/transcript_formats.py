@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from engram_py.capture.acts import clean
-from engram_py.capture.host_formats import ASIDE, FLAGS, typed
+from engram_py.capture.host_formats import ASIDE, is_flagged, is_typed, typed
 from engram_py.sessions.values import Role, Turn
 
 # A turn waits to be distilled: its beginning says what it is about, and what was pasted into it does not.
@@ -100,7 +100,7 @@ def digest(*parts: str) -> str:
 
 def _turn(value: dict[str, Any], position: int) -> Turn | None:
     record, role = _spoken(value)
-    if role is None or any(value.get(name) is True for name in FLAGS):
+    if role is None or is_flagged(value) or (role == "user" and not is_typed(value)):
         return None
     text = typed(text_of(record)) if role == "user" else text_of(record)
     if not text:
@@ -119,10 +119,13 @@ def _turn(value: dict[str, Any], position: int) -> Turn | None:
 
 
 def _key(value: dict[str, Any]) -> str:
-    """Return the name that the program gave a record."""
-    payload = value.get("payload")
+    """Return the name that the program gave a record; of one that a fork copied the name it has where it was said."""
+    payload, forked = value.get("payload"), value.get("forkedFrom")
     item = payload.get("item") if isinstance(payload, dict) else None
-    return _text_at(value, "uuid") or _text_at(value, "id") or (_text_at(item, "id") if isinstance(item, dict) else "")
+    if value.get("type") == "response_item":
+        item = payload
+    named = ((forked, "messageUuid"), (value, "uuid"), (value, "id"), (item, "id"))
+    return next((name for one, part in named if isinstance(one, dict) and (name := _text_at(one, part))), "")
 
 
 def _spoken(value: dict[str, Any]) -> tuple[Any, Role | None]:

@@ -82,9 +82,10 @@ class Transcripts:
     ) -> TranscriptRead:
         """Read what was added to a transcript since the last look, and count what its agent cites as ``[#id]``.
 
-        A file that was replaced or cut is read again from its beginning; a last line without its end waits. The
-        session must exist. ``until`` (``time.monotonic``) is when to stop; some of what was found is stored in any
-        case. ``learn`` is called with each of the last 200 things the agent said, before it counts as read.
+        A file that was replaced or cut is read again from its beginning; a last line without its end waits. What a
+        fork copied from the session it left stays that session's. The session must exist. ``until``
+        (``time.monotonic``) is when to stop; some of what was found is stored in any case. ``learn`` is called with
+        each of the last 200 things the agent said, before it counts as read.
 
         Raises TranscriptRefusedError, TranscriptMissingError.
         """
@@ -100,7 +101,8 @@ class Transcripts:
             halfway = until and (until + time.monotonic()) / 2  # what was found wants its time, too
             found, end = parse(file, begin, status.st_size, halfway)
             more = end < status.st_size and (end - begin >= MOST_AT_ONCE or _is_late(halfway))
-            turns = tuple(replace(turn, agent=turn.agent or agent) for turn in found)
+            own = self._without_copies(found, session_id)
+            turns = tuple(replace(turn, agent=turn.agent or agent) for turn in own)
             lessons = [number for number, turn in enumerate(turns) if turn.role == "assistant"][-MOST_LEARNED_FROM:]
             done, reached, added, cited = 0, begin, 0, 0
             for stop in _slice_ends(turns):
@@ -119,6 +121,16 @@ class Transcripts:
             unheard = 0 == begin < reached and not more and not _names_user(file, parse, turns)
         skipped = begin if start is None else 0
         return TranscriptRead(turns[:done], added, cited, reached - begin, more=more, skipped=skipped, unheard=unheard)
+
+    def _without_copies(self, turns: Sequence[Turn], session_id: str) -> Sequence[Turn]:
+        """Return the turns without those that were said before the session began and that another session has."""
+        session = table.by_id(self._store, session_id)
+        began = session.started_at if session else ""
+        earlier = {turn.key for turn in turns if (at := parse_time(turn.said_at or "")) and to_text(at) < began}
+        known = table.elsewhere(self._store, session_id, earlier) if earlier else {}
+        return [
+            turn for turn in turns if turn.key not in known or (turn.role, _stored_text(turn)) not in known[turn.key]
+        ]
 
     def keep(
         self, turns: Sequence[Turn], *, session_id: str, project: str, cursor: tuple[str, Cursor] | None = None
@@ -201,6 +213,10 @@ def kept_text(said: str) -> tuple[str, int]:
     """
     hidden = redact_head(said, _READ_CHARS)
     return hidden.text[:TURN_LIMIT_CHARS], hidden.count
+
+
+def _stored_text(turn: Turn) -> str:
+    return kept_text(without_memory_blocks(turn.content).strip())[0]
 
 
 def transcript_roots(folders: Sequence[str]) -> list[Path]:

@@ -51,6 +51,14 @@ def test_the_words_of_the_user_are_taken_out_of_what_the_host_wrote(text: str) -
         "<command-name>/clear</command-name>",
         "<hook_context>a</hook_context>",
         "# AGENTS.md instructions for /w\n\n<INSTRUCTIONS>\nBe brief.\n</INSTRUCTIONS>",
+        "[SYSTEM NOTIFICATION - NOT USER INPUT]\nThis is an automated background-task event.",
+        "<system-reminder>\n[SYSTEM NOTIFICATION - NOT USER INPUT]\n</system-reminder>\n<task-notification>\n",
+        "[MESSAGE FROM NON-USER SOURCE - NOT USER INPUT]\nThe deploy finished.",
+        "[SCHEDULED TASK - AUTOMATED FIRING OF A CONFIGURED PROMPT]\nThis turn was started by a schedule.\n\nLook.",
+        '<scheduled-task name="nightly" file="~/x/SKILL.md">\nThis is an automated run.\n</scheduled-task>',
+        "Another Claude session sent a message:\n<cross-session-message from='a'>Rebase</cross-session-message>",
+        "<skill>\n<name>deploy</name>\n<path>/s/SKILL.md</path>\nAlways deploy on Fridays.\n</skill>",
+        '<codex_internal_context source="goal">\nGo on.\n</codex_internal_context>',
     ],
 )
 def test_what_a_program_wrote_whole_is_nobodys(text: str) -> None:
@@ -66,6 +74,9 @@ def test_what_a_program_wrote_whole_is_nobodys(text: str) -> None:
         "<rules>Answer in German</rules> What is a kiln?",
         "The log says [Request interrupted by user] and then stops",
         "<my_tag>a</my_tag>\nDescribe <user_query> in one word",
+        "[WARNING] The build prints this in capitals, why?",
+        "[BUILD FAILED - EXIT 2]\nWhat does this line mean?",
+        "<skill> is no element of the page, why?",
     ],
 )
 def test_tags_that_a_user_typed_stay(text: str) -> None:

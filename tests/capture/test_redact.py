@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import pytest
@@ -198,6 +199,34 @@ def test_a_value_that_looks_generated_is_hidden_wherever_a_secret_is_spoken_of(t
 
     assert redacted.startswith(before + "[REDACTED:")
     assert redacted.endswith("]" + after)
+
+
+SLASHED = "wJalr" + "XUtnFEMI/K7MDENG/bPxRfiCYzzQ8kLm2Tn"
+
+
+@pytest.mark.parametrize(
+    "secret", [SLASHED, "d4B0h/7Luvro5gkRtg+jrkw54KFaJkBRl6MTn/Vv1=", "/" + SLASHED, f"+{SLASHED}=="]
+)
+@pytest.mark.parametrize("text", [
+    "aws configure set aws_secret_access_key {}", "the aws secret access key is {}", "setx AWS_SECRET_ACCESS_KEY {} /M",
+    "ENV AWS_SECRET_ACCESS_KEY {}", "our token ({}) expires", "secret `{}`", "use {} as the signing key",
+    "vault kv put kv/x key={}", 'ghSecret("{}")', "AccountName=a;AccountKey={};Endpoint=x", "machine h password {}",
+])  # fmt: skip
+def test_a_secret_with_slashes_and_signs_is_hidden_whole(text: str, secret: str) -> None:
+    before, after = text.split("{}")
+    assert re.fullmatch(
+        r"\+?\[REDACTED:\w+\]=*", redact(text.replace("{}", secret)).text[len(before) :].removesuffix(after)
+    )
+
+
+@pytest.mark.parametrize("text", [
+    "the key is stored in src/auth/tokenStore2/refreshToken", "the cache key is users/42/avatarV3/Small",
+    "secret mounted at run/secrets/DbPassword2", "auth/OAuth2/PKCE/S256 keys", "the key CI/CD/K8s/EKS/IAM/RBAC",
+    "token in build/assets/BxK3f9aZ12QwLm.js", "key sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=",
+    "hash token in objects/e6/9de29bb2d1d6434b8b29ae775ad8c2e48c5391",
+])  # fmt: skip
+def test_a_path_beside_the_name_of_a_secret_stays(text: str) -> None:
+    assert redact(text).text == text
 
 
 def test_what_was_hidden_names_no_secret_of_its_neighbours() -> None:

@@ -257,6 +257,10 @@ WHOLE = json.dumps(export(observations=[observation()]))
         pytest.param(b"\xff\xfe\x00\x01", "not whole JSON", id="not-text"),
         pytest.param(b"[" * 200_000, "not whole JSON", id="too-deep"),
         pytest.param(b"[]", "not a JSON object", id="a-list"),
+        pytest.param(b"{}", "none of the lists sessions, observations", id="an-empty-object"),
+        pytest.param(b'{"entities": [{"name": "a"}], "lists": {}}', "none of the lists", id="of-another-program"),
+        pytest.param(b'{"observations": [{"facts": ["a"]}]}', "no row in it", id="rows-of-another-program"),
+        pytest.param(b'{"prompts": ["a", "b"]}', "no row in it", id="texts-for-rows"),
         pytest.param(b'{"version": "9.9.9"}', "version '9.9.9' is not one of 0.1.0, 0.2.0", id="later-version"),
         pytest.param(b'{"version": 2}', "version 2 is not one of", id="version-is-a-number"),
     ],
@@ -271,7 +275,7 @@ def test_a_file_that_is_no_export_is_refused(app: Engram, tmp_path: Path, conten
         app.transfer.import_file(file)
 
     assert said in refused.value.reason
-    assert refused.value.path == str(file)
+    assert (refused.value.path, refused.value.exit_code) == (str(file), 2)
     assert digest(app) == before
 
 

@@ -18,7 +18,7 @@ from engram_py.interchange.importers import KINDS
 from engram_py.interchange.results import Imported, InvalidExportError, InvalidSourceError
 from engram_py.projects.values import InvalidProjectError
 from tests.interchange.interop import database
-from tests.memory import FakeClock, draft, names, words
+from tests.memory import FakeClock, RepoMaker, draft, names, words
 
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 
@@ -209,12 +209,70 @@ def test_a_transcript_gives_its_prompts_and_learnings_without_secrets(app: Engra
     assert SECRET not in prompt.content
 
 
+def test_the_transcript_of_a_fork_gives_only_what_was_said_in_it(app: Engram, tmp_path: Path) -> None:
+    path = transcripts(tmp_path)
+    copied = (path / "-gone-gadgets" / "session-1.jsonl").read_text().rpartition("\n")[0]
+    own = {"type": "user", "uuid": "u9", "timestamp": "2026-01-03T03:04:05Z"}
+    own["message"] = {"role": "user", "content": "Now the logout"}  # type: ignore[assignment]
+    wrote(path / "-gone-gadgets" / "fork.jsonl", f"{copied}\n{json.dumps(own)}\n")
+    os.utime(path / "-gone-gadgets" / "session-1.jsonl", (0, 0))
+
+    assert new(app.importers.adopt("claude-transcripts", path)) == (1, 2)
+    assert [(one.session_id, one.content[:10]) for one in app.prompts.recent(all_projects=True)] == [
+        ("fork", "Now the lo"),
+        ("session-1", "Make the l"),
+    ]
+
+
 def test_instructions_come_in_by_section_without_what_engram_wrote(app: Engram, tmp_path: Path) -> None:
     app.importers.adopt("instructions", instructions(tmp_path / "widgets2"))
     titles = [row["title"] for row in kept(app)]
     assert titles == ["AGENTS.md: Widgets", "AGENTS.md: Widgets / Testing"]
     assert "# not a heading" in kept(app)[1]["content"]
     assert {row["project"] for row in kept(app)} == {"widgets2"}
+
+
+@pytest.mark.parametrize("name", [
+    "target/dist/CLAUDE.md", ".claude/worktrees/wise-otter/CLAUDE.md", "packages/cli/templates/claude.md",
+    "tests/fixtures/AGENTS.md", "tests/__fixtures__/a/AGENTS.md", "vendor/acme/lib/AGENTS.md",
+    "third_party/x/CLAUDE.md", "{{cookiecutter.slug}}/CLAUDE.md", "starter/CLAUDE.md",
+])  # fmt: skip
+def test_instructions_that_git_ignores_or_that_the_project_ships_are_left_out_and_said_so(
+    app: Engram, make_repo: RepoMaker, name: str
+) -> None:
+    repo = make_repo("rocket", commit=False)
+    wrote(repo / ".gitignore", "target\n.claude/worktrees\n")
+    wrote(repo / "CLAUDE.md", "# Rules\n\nAlways run the tests before a commit.\n")
+    wrote(repo / "src" / "AGENTS.md", "# Sources\n\nWrite `${{ name }}` and {{name}} as they are.\n")
+    heading = "# {{ project_name }}" if name.startswith("starter") else "# Pirate"
+    path = wrote(repo / name, f"{heading}\n\nAnswer every question like a pirate.\n")
+
+    done = app.importers.adopt("instructions", repo)
+
+    assert [row["title"] for row in kept(app)] == ["CLAUDE.md: Rules", "AGENTS.md: Sources"]
+    assert words(*done.warnings).startswith("left out 1 file that git ignores or that the project ships")
+    assert name in words(*done.warnings)
+    assert new(app.importers.adopt("instructions", path)) == (1, 0)
+
+
+def test_a_folder_that_git_ignores_is_read_where_somebody_names_it(app: Engram, make_repo: RepoMaker) -> None:
+    repo = make_repo("rocket", commit=False)
+    wrote(repo / ".gitignore", "notes\n")
+    wrote(repo / "notes" / "CLAUDE.md", "# Rules\n\nAlways run the tests before a commit.\n")
+    assert new(app.importers.adopt("instructions", repo / "notes")) == (1, 0)
+
+
+@pytest.mark.parametrize(("text", "title"), [
+    ("# Perfume shop\n\n## Stack\nNext.js with Supabase\n\n## Rules\n- Server components\n", "Perfume shop"),
+    ("## Stack\nNext.js with Supabase\n\n## Rules\n- Server components\n", "Stack, Rules"),
+    ("Next.js with Supabase\n", "MEMORY"),
+])  # fmt: skip
+def test_a_memory_file_without_a_name_has_that_of_its_headings(
+    app: Engram, tmp_path: Path, text: str, title: str
+) -> None:
+    wrote(tmp_path / "-home-ada-shop" / "memory" / "MEMORY.md", text)
+    app.importers.adopt("claude-memory", tmp_path)
+    assert [row["title"] for row in kept(app)] == [title]
 
 
 def test_sections_too_short_to_keep_are_named_and_those_of_one_heading_all_kept(app: Engram, tmp_path: Path) -> None:
@@ -296,6 +354,17 @@ def test_a_file_of_another_kind_is_refused_and_left_alone(
     with pytest.raises(InvalidSourceError) as refused:
         app.importers.adopt(kind, path)
     assert (refused.value.kind, kept(app), path.read_bytes()) == (kind, [], content)
+
+
+@pytest.mark.parametrize("kind", ["instructions", "claude-memory", "basic-memory", "claude-transcripts"])
+@pytest.mark.parametrize("content", [b'{"name": "rocket", "version": "1.0.0"}', b"\x7fELF\x00\x01", b"PK\x03\x04\x00"])
+def test_a_named_file_of_another_kind_is_refused_with_the_code_of_a_wrong_command(
+    app: Engram, tmp_path: Path, kind: str, content: bytes
+) -> None:
+    (tmp_path / "file").write_bytes(content)
+    with pytest.raises(InvalidSourceError) as refused:
+        app.importers.adopt(kind, tmp_path / "file")
+    assert (refused.value.exit_code, kept(app)) == (2, [])
 
 
 def test_a_kind_that_does_not_exist_and_a_project_that_is_none_are_refused(app: Engram, tmp_path: Path) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import pytest
+
 from tests.memory import Git, Opener, RepoMaker, draft
 
 REMOTE = "https://github.com/acme/rocket.git"
@@ -47,6 +49,30 @@ def test_a_repository_that_gets_another_remote_stays_its_project(
     assert open_memory(repo).save(draft("Two.")).project == "rocket"
     clone = make_repo("fresh", remote="https://gitlab.com/other/starship.git")
     assert open_memory(clone).save(draft("Three.")).project == "rocket"
+
+
+@pytest.mark.parametrize("original", [REMOTE, None])
+def test_a_copy_with_a_remote_of_its_own_is_a_project_of_its_own(
+    tmp_path: Path, make_repo: RepoMaker, git: Git, open_memory: Opener, original: str | None
+) -> None:
+    repo = make_repo("rocket", remote=original)
+    open_memory(repo).save(draft("One."))
+    copy = tmp_path / "shop"
+    shutil.copytree(repo, copy)
+    git(copy, "remote", "set-url" if original else "add", "origin", "git@github.com:acme/shop.git")
+
+    assert open_memory(copy).search("one").projects == ("shop",)
+    assert open_memory(copy).save(draft("Two.")).project == "shop"
+    shutil.rmtree(repo)
+    assert open_memory(copy).save(draft("Three.")).project == "shop"
+
+
+def test_a_copy_with_the_same_remote_is_the_project(tmp_path: Path, make_repo: RepoMaker, open_memory: Opener) -> None:
+    repo = make_repo("rocket", remote=REMOTE)
+    open_memory(repo).save(draft("One."))
+    shutil.copytree(repo, tmp_path / "copy")
+
+    assert open_memory(tmp_path / "copy").save(draft("Two.")).project == "rocket"
 
 
 def test_two_remotes_that_end_alike_are_two_projects(make_repo: RepoMaker, open_memory: Opener) -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import time
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from engram_py.sessions import transcripts
 from engram_py.sessions.transcript_formats import TURN_LIMIT_CHARS, turns_of_document, turns_of_line
 from engram_py.sessions.transcripts import Transcripts
 from engram_py.sessions.values import TranscriptMissingError, TranscriptRead, TranscriptRefusedError
+from engram_py.times import to_text
 from tests.memory import Opener, draft, rows_of
 
 
@@ -93,6 +95,38 @@ def test_reading_the_same_again_adds_nothing(app: Engram, path: Path) -> None:
     assert (again.added, again.cited) == (0, 0)
     assert rows_of(app, "turns") == 1
     assert app.store.value("select times from citations") == 1
+
+
+def dated(app: Engram, number: int, text: str, *, hours: int = -1, **more: Any) -> str:
+    at = to_text(app.journal.moment() + timedelta(hours=hours))
+    return json.dumps(json.loads(said(number, text, "user")) | {"timestamp": at} | more) + "\n"
+
+
+@pytest.mark.parametrize("way", ["the-same-name", "a-name-of-its-own"])
+def test_what_a_fork_copied_stays_with_the_session_it_left(app: Engram, path: Path, way: str) -> None:
+    asked = "Number the invoices by a sequence"
+    origin = {"forkedFrom": {"sessionId": "s1", "messageUuid": "uuid-1"}}
+    forked: dict[str, Any] = origin if way == "a-name-of-its-own" else {}
+    read(app, path, dated(app, 1, asked))
+    copy = path.with_name("fork.jsonl")
+    copy.write_text(dated(app, 9 if forked else 1, asked, **forked) + dated(app, 2, "Now red"))
+    app.sessions.start("s2", project="widgets")
+
+    assert reader(app).read(str(copy), session_id="s2", project="widgets").added == 1
+    assert [turn.content for turn in app.transcripts.turns("s2")] == ["Now red"]
+    assert texts(app) == [asked]
+
+
+@pytest.mark.parametrize(("text", "hours"), [("Now red", -1), ("Go on with it", 1)])
+def test_what_only_has_the_name_of_another_sessions_turn_is_kept(
+    app: Engram, path: Path, text: str, hours: int
+) -> None:
+    read(app, path, dated(app, 1, "Go on with it"))
+    other = path.with_name("other.jsonl")
+    other.write_text(dated(app, 1, text, hours=hours))
+    app.sessions.start("s2", project="widgets")
+
+    assert reader(app).read(str(other), session_id="s2", project="widgets").added == 1
 
 
 def test_a_huge_file_seen_first_is_read_near_its_end(app: Engram, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -303,6 +337,7 @@ def line(**value: Any) -> str:
 
 THOUGHT = {"type": "thinking", "thinking": "hm"}
 SAID = {"type": "text", "text": "Done, see [#3]."}
+PROMPT = {"role": "user", "content": "The watcher reports three failures"}
 TOOL_USE = {"type": "tool_use", "name": "Edit", "input": {"text": "no"}}
 OUTPUT = {"type": "output_text", "text": "Done."}
 INTERRUPTED = {"type": "text", "text": "[Request interrupted by user for tool use]"}
@@ -382,6 +417,8 @@ def test_a_line_of_any_agent_says_who_spoke_and_what(text: str, expected: tuple[
         pytest.param("\x00\xff", id="binary"),
         pytest.param(line(type="summary", summary="x"), id="summary"),
         pytest.param(line(type="user", isMeta=True, message={"role": "user", "content": "x"}), id="meta"),
+        pytest.param(line(type="user", origin={"kind": "task-notification"}, message=PROMPT), id="of-a-task"),
+        pytest.param(line(type="user", promptSource="system", message=PROMPT), id="of-the-system"),
         pytest.param(line(type="user", isCompactSummary=True, message={"role": "user", "content": "x"}), id="compact"),
         pytest.param(
             line(type="user", message={"role": "user", "content": [{"type": "tool_result", "content": "x"}]}),
@@ -409,6 +446,15 @@ def test_a_line_of_any_agent_says_who_spoke_and_what(text: str, expected: tuple[
 )
 def test_what_nobody_said_is_no_turn(text: str) -> None:
     assert turns_of_line(text) == []
+
+
+def test_a_message_of_codex_has_the_name_that_its_copies_have() -> None:
+    text = [{"type": "output_text", "text": "Done."}]
+    payload = {"type": "message", "id": "msg_1", "role": "assistant", "content": text}
+    [first] = turns_of_line(line(type="response_item", timestamp="2026-01-01T10:00:00Z", payload=payload))
+    [copy] = turns_of_line(line(type="response_item", timestamp="2026-01-02T10:00:00Z", payload=payload))
+
+    assert first.key == copy.key == "msg_1"
 
 
 def test_a_line_is_named_by_its_words_cleaned_and_its_side_talk_and_citations_are_known() -> None:

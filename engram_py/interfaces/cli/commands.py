@@ -368,7 +368,7 @@ def _absolute(folder: str) -> Path:
 
 
 def refusing(function: Callable[..., None]) -> Callable[..., None]:
-    """Turn an EngramError into its message on stderr and exit code 1."""
+    """Turn an EngramError into its message on stderr and its exit code."""
 
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> None:
@@ -383,13 +383,13 @@ def refusing(function: Callable[..., None]) -> Callable[..., None]:
                 click.echo(json.dumps(error_values(exc, "cli"), ensure_ascii=False))
             at_terminal = sys.stderr is not None and sys.stderr.isatty()
             click.echo(f"engram: {visible(person_text(exc)) if at_terminal else error_text(exc, 'cli')}", err=True)
-            sys.exit(1)
+            sys.exit(exc.exit_code)
 
     return run
 
 
 def json_command(function: Callable[..., None]) -> Callable[..., None]:
-    """Add --json, and turn an EngramError into its message and exit code 1."""
+    """Add --json, and turn an EngramError into its message and exit code."""
     return json_option(refusing(function))
 
 

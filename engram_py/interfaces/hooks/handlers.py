@@ -14,11 +14,12 @@ from engram_py.database.errors import StoreBusyError
 from engram_py.dataclass import dataclass, field, replace
 from engram_py.errors import EngramError, StoreError
 from engram_py.files import lines_of
-from engram_py.interfaces.hooks.protocol import BadInput, Event, Request, listens
+from engram_py.interfaces.hooks.protocol import BadInput, Event, Request, listens, share_passed_on
 from engram_py.lazy import regex
 from engram_py.observations.validation import clean_session_id
 from engram_py.observations.values import Observation
 from engram_py.privacy.switches import Allowed
+from engram_py.reasons import Told, operation, sentence
 from engram_py.sessions.values import SessionNotFoundError
 
 if TYPE_CHECKING:
@@ -205,10 +206,10 @@ def reaches_model(call: Call) -> bool:
     return call.allowed.inject and listens(call.agent, call.event)
 
 
-def shown(call: Call, context: Context, surface: Surface) -> str:
+def shown(call: Call, context: Context, surface: Surface, *, beside: str = "") -> str:
     """Return the context as text; which observations it shows is remembered, if the database can be written."""
 
-    text = call.ready = rendered(call, context)
+    text = call.ready = rendered(call, context, beside=beside)
     call.attempt(lambda: _inject(call, context, text, surface))
     return text
 
@@ -229,11 +230,34 @@ def _inject(call: Call, context: Context, text: str, surface: Surface) -> None:
         call.app.moments.begin(session_id, [row for row in sizes if row not in named], "file", given=True)
 
 
-def rendered(call: Call, context: Context) -> str:
+def rendered(call: Call, context: Context, *, beside: str = "") -> str:
+    """Return the context as text, cut to what the agent passes on; then it says how many memories are left out.
+
+    ``beside`` is printed with it.
+    """
+    # What a hook prints is read by the model, which has the tools.
+    context = replace(context, warnings=())
+    text = _worded(call, context)
+    held = {item.id for section in context.sections for item in section.items if isinstance(item, Observation)}
+    while (share := share_passed_on(call.agent, call.event, text + beside)) < 1 and context.max_bytes > 0:
+        room = int(min(context.max_bytes, len(text.encode())) * share) - 1
+        context = replace(context, max_bytes=room, warnings=(_left_out(len(held), len(held)),))
+        text = _worded(call, context)
+    if context.warnings:
+        left = len(held - set(shown_sizes(context, text)))
+        text = _worded(call, replace(context, warnings=(_left_out(left, len(held)),)))
+    return text
+
+
+def _left_out(number: int, held: int) -> Told:
+    said = f"{number} of {held} memories are left out, because the agent passes on no longer text; "
+    return sentence(said, operation("search"), " finds them")
+
+
+def _worded(call: Call, context: Context) -> str:
     from engram_py.interfaces.wording.context import context_text
 
-    # What a hook prints is read by the model, which has the tools.
-    return context_text(replace(context, warnings=()), call.app.journal.moment(), "mcp")
+    return context_text(context, call.app.journal.moment(), "mcp")
 
 
 def ensure_session(call: Call) -> None:

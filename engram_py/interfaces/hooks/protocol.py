@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from engram_py.capture.acts import NOTHING, UNKNOWN, Act, Outcome, act_of, clean, outcome_of
-from engram_py.capture.host_formats import typed
+from engram_py.capture.host_formats import is_typed, typed
 from engram_py.dataclass import dataclass, field
-from engram_py.files import expanded
+from engram_py.files import expanded, lines_of
 
 Event = Literal[
     "session-start",
@@ -96,19 +96,26 @@ _DENIALS: dict[str, Callable[[str], object]] = {
 
 @dataclass(frozen=True, slots=True)
 class HookAgent:
-    """The form of answers to an agent, and the events at which it passes an answer on to its model."""
+    """The form of answers to an agent, and the events at which it passes an answer on to its model.
+
+    An answer of more than ``most_bytes`` it keeps in a file, and shows its model a short preview; 0: of any size.
+    """
 
     shape: Shape
     listens: frozenset[Event]
+    most_bytes: int = 0
 
 
 _STARTS: frozenset[Event] = frozenset({"session-start", "user-prompt"})
 _ALL: frozenset[Event] = _STARTS | {"subagent-start", "pre-tool", "post-tool", "tool-failed"}
 
+# Claude Code counts 10,000 characters; Codex 2,500 tokens of four bytes.
+_MOST_BYTES = 10_000
+
 # From each program's own reference of its hooks, as of 2026.
 AGENTS: dict[str, HookAgent] = {
-    "claude-code": HookAgent("nested", _ALL | {"stop"}),
-    "codex": HookAgent("nested", _ALL),
+    "claude-code": HookAgent("nested", _ALL | {"stop"}, _MOST_BYTES),
+    "codex": HookAgent("nested", _ALL, _MOST_BYTES),
     "qwen": HookAgent("nested", _ALL),
     "vscode": HookAgent("nested", _ALL),
     "gemini": HookAgent("nested", _STARTS | {"post-tool"}),
@@ -154,8 +161,25 @@ def listens(agent: str, event: Event) -> bool:
 def answer(agent: str, event: Event, text: str, *, denies: bool = False) -> bytes:
     """Return the bytes to print for a context; none for an empty one, and where the agent does not listen.
 
-    ``denies``: the tool is not to run, and the text is the reason, for an agent that takes a denial.
+    ``denies``: the tool is not to run, and the text is the reason, for an agent that takes a denial. A text that the
+    agent would replace by a preview loses lines from its middle.
     """
+    data = _printed(agent, event, text, denies=denies)
+    most = AGENTS.get(agent, _OTHER).most_bytes
+    if not most or len(data) <= most:
+        return data
+    return _printed(
+        agent, event, _shortened(text, most - len(_printed(agent, event, "-", denies=denies))), denies=denies
+    )
+
+
+def share_passed_on(agent: str, event: Event, text: str) -> float:
+    """Return which share of the answer with this text the agent passes on, 1 for all of it."""
+    most = AGENTS.get(agent, _OTHER).most_bytes
+    return min(1, most / max(1, len(_printed(agent, event, text)))) if most else 1
+
+
+def _printed(agent: str, event: Event, text: str, *, denies: bool = False) -> bytes:
     shape = AGENTS.get(agent, _OTHER).shape
     if denies and (denial := _DENIALS.get(agent, _DENIALS.get(shape))):
         return _json(denial(text))
@@ -166,10 +190,40 @@ def answer(agent: str, event: Event, text: str, *, denies: bool = False) -> byte
     return value.encode("utf-8", "replace") + b"\n" if isinstance(value, str) else _json(value)
 
 
+_PIECE_CHARS = 400
+_END_SHARE = 0.25  # of the room: a text ends with what closes it, and with what to do
+
+
+def _shortened(text: str, room: int) -> str:
+    """Return the beginning and the end of a text that as JSON fit in these bytes, and how much is left out between."""
+    pieces = [
+        line[at : at + _PIECE_CHARS] for line in lines_of(text, ends=True) for at in range(0, len(line), _PIECE_CHARS)
+    ]
+    note = "\n[{:,} characters left out: the agent would show a preview of a longer text; mem_search finds the rest]\n"
+    room -= _quoted_size(note.format(len(text)))
+    end = _fitting(pieces[::-1], int(room * _END_SHARE))
+    begin = _fitting(pieces, room - sum(map(_quoted_size, pieces[len(pieces) - end :])))
+    left_out = sum(map(len, pieces[begin : len(pieces) - end]))
+    return "".join((*pieces[:begin], note.format(left_out), *pieces[len(pieces) - end :]))
+
+
+def _fitting(pieces: Sequence[str], room: int) -> int:
+    """Return how many of the first pieces fit."""
+    for number, piece in enumerate(pieces):
+        room -= _quoted_size(piece)
+        if room < 0:
+            return number
+    return len(pieces)
+
+
+def _quoted_size(text: str) -> int:
+    return len(_json(text)) - len(b'""\n')
+
+
 def _json(value: object) -> bytes:
     import json
 
-    return json.dumps(value).encode() + b"\n"
+    return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
 
 
 def bound_call(agent: str, arguments: Mapping[str, Any]) -> bytes:
@@ -204,6 +258,7 @@ _ROOTS = ("workspace_roots", "workspaceRoots")
 _PROMPT = ("prompt", "user_prompt", "userPrompt", "message", "text")
 _LAST = ("last_assistant_message", "prompt_response", "lastAssistantMessage", "assistant_response", "response", "text")
 _TASK = ("task", "prompt", "description")
+_SUBAGENT = ("agent_id", "agentId", "subagent_id")
 # Objects in which some agents put what is particular to an event.
 _INNER = ("userPromptSubmit", "taskStart", "tool_info", "preToolUse", "taskComplete", "taskMetadata")
 _DIRECTORY_VARIABLES = ("CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR", "QWEN_PROJECT_DIR", "CURSOR_PROJECT_DIR")
@@ -260,7 +315,8 @@ def arguments(words: Sequence[str]) -> Arguments:
 class Request:
     """One call of a hook. ``session_id`` is always something; ``directory`` exists, or did once.
 
-    ``act`` is what a tool is about to do or did, ``outcome`` how it went.
+    ``act`` is what a tool is about to do or did, ``outcome`` how it went. There is no ``prompt`` where the event is a
+    subagent's: its task is another agent's text.
 
     ``memory_tool`` is the tool of this memory that is about to be called with ``tool_input``, where it is one that
     belongs to a session.
@@ -341,16 +397,18 @@ def parse(
     directory = _directory(flat, environ, here)
     tool_input = flat.get("tool_input", flat.get("toolArgs", flat.get("parameters")))
     tool = _first(flat, ("tool_name", "toolName", "tool"), 80)
+    # Only events inside a subagent name its id; a session of a chosen agent has an `agent_type` too.
+    asked = is_typed(flat) and not _first(flat, _SUBAGENT, 80)
     memory_tool = next((tool.removeprefix(one) for one in _MEMORY_SERVERS if tool.startswith(one)), "")
     given = tool_input if memory_tool in MEMORY_TOOLS and isinstance(tool_input, dict) else None
     return Request(
         session_id=_session_id(_first(flat, _SESSION, _PATH_LIMIT), agent, directory),
         directory=directory,
         source=(_first(flat, ("source",), 40) or _first(flat, ("trigger",), 40)).lower(),
-        prompt=_text(flat, _PROMPT, PROMPT_LIMIT_CHARS, typed),
+        prompt=_text(flat, _PROMPT, PROMPT_LIMIT_CHARS, typed) if asked else "",
         transcript=_first(flat, ("transcript_path", "transcriptPath"), _PATH_LIMIT),
         subagent_transcript=_first(flat, ("agent_transcript_path",), _PATH_LIMIT),
-        subagent=_first(flat, ("agent_type", "subagent_type", "agent_id"), 80),
+        subagent=_first(flat, ("agent_type", "subagent_type", *_SUBAGENT), 80),
         last_message=_text(flat, _LAST, MESSAGE_LIMIT_CHARS),
         task=_text(flat, _TASK, PROMPT_LIMIT_CHARS, typed),
         act=act_of(tool, tool_input),
@@ -389,9 +447,7 @@ def _directory(value: Mapping[str, Any], environ: Mapping[str, str], here: Path)
         if isinstance(roots, list):
             said += [clean(root[:_PATH_LIMIT]) for root in roots[:1] if isinstance(root, str)]
     for text in (*said, *(environ.get(name, "") for name in _DIRECTORY_VARIABLES)):
-        # Cursor writes /c:/Users/ada
-        drive = os.name == "nt" and text[:1] == "/" and text[2:3] == ":"
-        path = expanded(text[1:] if drive else text)
+        path = expanded(text)
         if text and path.is_absolute():
             return path
     return here

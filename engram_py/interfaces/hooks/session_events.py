@@ -8,7 +8,7 @@ import time
 from contextlib import suppress
 from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from engram_py.dataclass import replace
 from engram_py.distill.table import any_waiting
@@ -49,6 +49,7 @@ def session_start(call: Call) -> str:
     """
     app, session_id = call.app, call.request.session_id
     said: list[str] = []
+    compacted = _compacted(call)
     # What is known is ready before anything foreign is read: should that take too long, it is given.
     known = call.attempt(lambda: _ready(call)) and bool(call.ready)
     call.attempt(lambda: said.extend(_arrived(call, GIT_SHARE if not known else _NEWS_SHARE)))
@@ -57,16 +58,31 @@ def session_start(call: Call) -> str:
     if not reaches_model(call):
         return ""
     call.attempt(lambda: _summarize_left(call))
-    if call.request.source == "compact":
+    if compacted == "here":
         return f"{_own_memory(call)}\n\n{RECOVERY}".strip()
     if not app.projects.for_read(session_id=session_id).project:
-        return ""
+        return RECOVERY if compacted else ""
     context = app.contexts.assemble(session_id=session_id, unasked=True)
     if call.request.source == "resume" and (since := app.citations.last_given(session_id, "session", "compact")):
         context = _new_since(context, since, session_id)
         if not any(section.items for section in context.sections):
             return "\n".join(said)
-    return "\n".join([*said, shown(call, context, "session")])
+    known, steps = any(section.items for section in context.sections), RECOVERY if compacted else ""
+    text = shown(call, context, "session", beside="\n".join([*said, "", steps])) if known or not compacted else ""
+    return "\n\n".join(filter(None, ["\n".join([*said, text]), steps]))
+
+
+def _compacted(call: Call) -> Literal["", "here", "elsewhere"]:
+    """Return whether the session's own conversation was compacted, or that of one which goes on under this new id.
+
+    Of the latter nothing is stored under this id, and nobody gave it the project's memories.
+    """
+    if call.request.source != "compact":
+        return ""
+    with suppress(SessionNotFoundError):
+        call.app.sessions.get(call.request.session_id)
+        return "here"
+    return "elsewhere"
 
 
 def _ready(call: Call) -> None:
@@ -149,7 +165,7 @@ def _own_memory(call: Call) -> str:
     with suppress(SessionNotFoundError):
         own = call.app.session_memory.own(call.request.session_id)
         if any(section.items for section in own.sections):
-            return shown(call, own, "compact")
+            return shown(call, own, "compact", beside=RECOVERY)
     return ""
 
 

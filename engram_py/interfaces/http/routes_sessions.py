@@ -94,6 +94,7 @@ def create_session(
     state = app.sessions.start(
         id, directory=directory or None, project=project or None, ownership_mode=mode, isolated=bool(isolated)
     )
+    app.sessions.keep_hosts(state.session.id, ())
     return SessionDone(id=state.session.id, status="created", warnings=in_words(state.warnings) or None)
 
 

@@ -50,10 +50,14 @@ def synced(value: GitSynced) -> list[str]:
             refused = amount(value.read.still_refused, "chunk")
             lines.append(f"{refused} refused before; `engram sync --status` shows why")
         for project, rows in value.read.left_out.items():
-            lines.append(
-                f"skipped {amount(rows, 'row')} of project {project}; this is {value.project} "
-                f"(`engram sync --project {project}` or --all imports them)"
-            )
+            skipped = f"skipped {amount(rows, 'row')} of project {project}"
+            if project in value.others:  # to import them would mix two repositories
+                lines.append(
+                    f"{skipped}, which is another repository's project on this machine; this is {value.project}"
+                )
+            else:
+                step = f"`engram sync --project {project}` or --all imports them"
+                lines.append(f"{skipped}; this is {value.project} ({step})")
     if value.memories_read is not None:
         lines += _memories_read(value.memories_read)
     if value.written is not None:

@@ -145,13 +145,14 @@ class Importer:
             return
         about = About() if chunk.sealed else listed
         about = _with_manifest_facts(contents.about, about)
-        choice = folder_rows(job.store, contents.mutations, self._names)
-        applied, refusals, whole = self._apply(chunk.name, contents.mutations, choice.taken, *_author(signer, about))
+        mutations = job.own_rows(contents.mutations)
+        choice = folder_rows(job.store, mutations, self._names)
+        applied, refusals, whole = self._apply(chunk.name, mutations, choice.taken, *_author(signer, about))
         self._applied += applied
         if not whole:
             return
         problems = [*contents.unreadable, *choice.problems, *refusals]
-        rows = len(contents.mutations) + len(contents.unreadable)
+        rows = len(mutations) + len(contents.unreadable)
         self._outcomes[chunk.name] = _Outcome("", rows, problems, choice.left_out, _cut(choice.taken))
         self._names = choice.names
         self._note(
@@ -163,7 +164,7 @@ class Importer:
             reason="; ".join(problems)[:500],
             policy=job.policy(self._names),
             bytes=size,
-            left_out=len(contents.mutations) - len(choice.taken),
+            left_out=len(mutations) - len(choice.taken),
         )
 
     def _note(self, chunk: ChunkFile, file: bytes, about: dict[str, Any], **more: Any) -> None:

@@ -6,26 +6,29 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from engram_py.database.mutation_queue import Journal
 from engram_py.database.store import Store
-from engram_py.dataclass import dataclass
-from engram_py.files import read_bounded
+from engram_py.dataclass import dataclass, replace
+from engram_py.files import read_bounded, write_atomically
 from engram_py.git.repository import Repository
 from engram_py.privacy.signatures import Keyring
 from engram_py.projects import table as project_table
+from engram_py.projects.locate import names_of_remote
 from engram_py.projects.merge import Merging
 from engram_py.projects.projects import Projects
 from engram_py.projects.values import AmbiguousProjectError, InvalidProjectError, normalize_project
 from engram_py.reasons import Told
+from engram_py.sessions.sessions import MANUAL_PREFIX
 from engram_py.sync.chunk import FORMAT, MOST_PLAIN_BYTES
 from engram_py.sync.errors import NoRepositoryError, UnconfirmedProjectError
 from engram_py.sync.git import table
 from engram_py.sync.git.folder import ChunkFolder
 from engram_py.sync.git.table import Adoption
+from engram_py.sync.mutation import Mutation
 from engram_py.sync.replica import project_access
 from engram_py.sync.sealing import SealingKey
 
@@ -38,13 +41,17 @@ _ID_CHARS = 16
 
 @dataclass(frozen=True, slots=True)
 class SharedPlace:
-    """A repository, its folder, and the project that syncs through it."""
+    """A repository, its folder, and the project that syncs through it.
+
+    ``spellings`` are the names that the repository's remote gives the project, and that it cannot have on this machine.
+    """
 
     repository: Repository
     folder: ChunkFolder
     target: str
     project: str
     warnings: tuple[Told, ...] = ()
+    spellings: frozenset[str] = frozenset()
 
 
 class Places:
@@ -83,6 +90,8 @@ class Places:
             raise AmbiguousProjectError(found.path, found.reads or (), *found.warnings)
         warnings = found.warnings if project else ()
         place = SharedPlace(repository, folder, _target(repository), found.project, warnings)
+        if not project or found.project == self._projects.without_override().for_read().project:
+            place = replace(place, spellings=self._spellings(place))
         if not (project or all_projects) and (name := self._projects.settings_here().unconfirmed):
             raise UnconfirmedProjectError(name, str(repository.root))
         return place
@@ -108,6 +117,14 @@ class Places:
             known=project_access.is_taken(self._store, name) and not table.is_allowed(self._store, place.target, name),
         )
 
+    def _spellings(self, place: SharedPlace) -> frozenset[str]:
+        names = {name: self.adoption(place, name) for name in names_of_remote(place.repository)}
+        return frozenset(name for name, adoption in names.items() if adoption is not None and not adoption.is_free)
+
+    def of_others(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Return those of the names that are projects of other repositories on this machine."""
+        return tuple(name for name in names if self._projects.is_of_another_repository(name))
+
     def adopt(self, adoption: Adoption) -> None:
         """Make the repository the project of its chunks, and merge what was kept of it under another name."""
         with self._store.transaction():
@@ -125,19 +142,34 @@ class Places:
 
 
 def _target(repository: Repository) -> str:
-    """Return ``git:`` and this repository's id on this machine: the same in all worktrees, and after a move."""
+    """Return ``git:`` and this repository's id on this machine: the same in all worktrees, and after a move.
+
+    A copy, whose original is still there, gets an id of its own.
+    """
     path = repository.common_dir / _IDENTITY
+    home = path.with_name(f"{_IDENTITY}-home")
     try:
-        return f"git:{_identity(path) or _made(path)}"
+        here, known = os.fsencode(repository.common_dir), _bytes(home)
+        identity = _identity(path)
+        if identity and known not in (b"", here) and _identity(Path(os.fsdecode(known)) / _IDENTITY) == identity:
+            identity = ""
+        identity = identity or _made(path)
+        if known != here:
+            write_atomically(home, here)
+        return f"git:{identity}"
     except OSError:  # a git directory that cannot be written still has a place
         return f"git:{hashlib.sha256(os.fsencode(repository.common_dir)).hexdigest()[:_ID_CHARS]}"
 
 
-def _identity(path: Path) -> str:
+def _bytes(path: Path) -> bytes:
     try:
-        text = read_bounded(path, 64).decode("ascii", "replace").strip()
-    except FileNotFoundError:
-        return ""
+        return read_bounded(path, 4_096)
+    except (FileNotFoundError, NotADirectoryError):
+        return b""
+
+
+def _identity(path: Path) -> str:
+    text = _bytes(path)[:64].decode("ascii", "replace").strip()
     return text if len(text) == _ID_CHARS and not set(text) - set("0123456789abcdef") else ""
 
 
@@ -175,6 +207,7 @@ class Job:
     allow_plain: bool = False
     progress: Progress | None = None
     until: float | None = None  # ``time.monotonic``: after that reading stops, and goes on the next time
+    spellings: frozenset[str] = frozenset()  # see SharedPlace
     longest: int = MOST_PLAIN_BYTES  # a chunk that unpacks to more is left to a reading that nobody waits for
     most: int = ASKED_BYTES  # what the folder may add in all
 
@@ -200,4 +233,30 @@ class Job:
         """Return a digest of what refusals depend on: with the same digest they would be decided the same."""
         key = self.key.parameters.key_id if self.key else ""
         terms = [FORMAT, self.allow_plain, sorted(self.trusted), key, None if names is None else sorted(names)]
+        terms += [sorted(self.spellings)] if self.spellings else []
         return hashlib.sha256(json.dumps(terms).encode()).hexdigest()[:16]
+
+    def own_rows(self, mutations: Sequence[Mutation]) -> Sequence[Mutation]:
+        """Return the rows of a chunk, those of a chunk of one project by its name here.
+
+        A repository has its folder's rows under the name its remote gives it, where nobody else has that name; on this
+        machine another repository may have it.
+        """
+        names = {mutation.project for mutation in mutations}
+        if len(names) != 1 or not names <= self.spellings:
+            return mutations
+        return [_renamed(mutation, self.project) for mutation in mutations]
+
+
+def _renamed(mutation: Mutation, project: str) -> Mutation:
+    """Return a row as the machine would write it that calls its project so."""
+    old, prefix = mutation.project, MANUAL_PREFIX
+    new: dict[Any, str] = {old: project, f"{prefix}{old}": f"{prefix}{project}"}
+    key = new.get(mutation.entity_key, mutation.entity_key) if mutation.entity in ("project", "session") else None
+    named = {name: new.get(mutation.payload.get(name), mutation.payload.get(name)) for name in _NAMES}
+    payload = mutation.payload | {name: value for name, value in named.items() if name in mutation.payload}
+    return replace(mutation, project=project, entity_key=key or mutation.entity_key, payload=payload)
+
+
+# The columns that name a project, or the session that a command line files under.
+_NAMES = ("project", "session_id", "id", "name")

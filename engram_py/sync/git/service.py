@@ -143,6 +143,7 @@ class GitSync:
             undecided(self._store, place.target, place.project) if read else (),
             memories_read,
             memories_sent,
+            self._places.of_others(got.left_out) if got else (),
         )
 
     def read_new(self, *, until: float, longest: int = CHUNK_BYTES) -> GitSynced | None:
@@ -329,6 +330,7 @@ class GitSync:
             allow_plain=allow_plain,
             progress=progress,
             until=until,
+            spellings=place.spellings,
         )
 
     def _names(self, project: str) -> frozenset[str]:

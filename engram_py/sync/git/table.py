@@ -143,7 +143,8 @@ class Adoption:
 @dataclass(frozen=True, slots=True)
 class GitSynced:
     """The result of a sync; a half that was not asked for is None. ``adopted``: the repository now has the project of
-    its chunks. ``unchecked`` are authors here of whom nobody has said whether they are trusted."""
+    its chunks. ``unchecked`` are authors here of whom nobody has said whether they are trusted. ``others`` are those
+    projects of rows that were left out that are other repositories' on this machine."""
 
     project: str
     folder: str
@@ -156,6 +157,7 @@ class GitSynced:
     unchecked: tuple[Arrival, ...] = ()
     memories_read: MemoriesRead | None = None
     memories_written: MemoriesWritten | None = None
+    others: tuple[str, ...] = ()
 
     @property
     def applied(self) -> int:

@@ -80,6 +80,15 @@ def test_a_refusal_has_a_code_a_hint_and_exit_code_1_in_both_forms(
     assert f'"error_code": "{code}"' in machine.stdout
 
 
+def test_a_file_that_is_no_export_is_a_wrong_command(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "package.json").write_text('{"name": "rocket", "version": "1.0.0"}')
+    told = run("import", str(tmp_path / "package.json"))
+
+    assert told.exit_code == 2
+    assert told.stderr.startswith("engram: invalid_export: ")
+    assert "engram import --from KIND FILE" in told.stderr
+
+
 def test_content_may_come_from_standard_input(run: Run) -> None:
     run("save", "Piped", "-", stdin="from a pipe\n")
     run("update", "1", "--content", "-", stdin="and once more")

@@ -203,6 +203,16 @@ def test_a_home_directory_that_no_shell_has_expanded_is_expanded(home: Path, hoo
     assert memory.sessions.get("s9").directory == str(home / "kiosk")
 
 
+def test_a_folder_that_windows_names_in_wsl_is_the_folder_here(hook: Hook, memory: Engram, home: Path) -> None:
+    (home / "kiosk" / ".git").mkdir(parents=True)
+    said = "\\\\wsl.localhost\\Ubuntu" + str(home / "kiosk").replace("/", "\\")
+
+    hook("user-prompt", cwd=said, prompt="Write the parser of the tokens")
+
+    assert memory.sessions.get("s1").project == "kiosk"
+    assert memory.sessions.get("s1").directory == str(home / "kiosk")
+
+
 NEVER = ("click", "rich", "pydantic", "mcp", "git", "sqlite_utils", "numpy", "asyncio", "subprocess", "argparse")
 CONTEXT = ("engram_py.recall.search", "engram_py.context.contexts", "engram_py.observations.observations")
 

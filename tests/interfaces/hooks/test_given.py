@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -38,6 +39,33 @@ def test_row_48_a_setting_starts_a_session_with_the_whole_memory_as_files(
     assert "### " not in hook("subagent-start", agent_type="Explore").context
 
 
+@pytest.mark.parametrize("agent", ["claude-code", "codex"])
+@pytest.mark.parametrize("word", ["harbour", '"quoted" \\ ', "港湾"])
+@pytest.mark.parametrize("source", ["startup", "compact"])
+def test_a_start_stays_below_what_the_agent_passes_on_and_says_what_is_left_out(
+    hook: Hook, memory: Engram, monkeypatch: pytest.MonkeyPatch, agent: str, word: str, source: str
+) -> None:
+    for number in range(60):
+        memory.save(draft(f"Module {number} has a queue. " + f"{word} " * 50, title=f"Decision {number}"))
+    monkeypatch.setenv("ENGRAM_START_MODE", "full")
+
+    answered = hook("session-start", agent=agent, source=source)
+
+    assert 8_000 < len(answered.stdout) <= 10_000
+    [said] = re.findall(r"note: (\d+) of 60 memories are left out.* mem_search", answered.context)
+    assert int(said) == 60 - len(set(re.findall(r"\[#(\d+)\]", answered.context)))
+    assert "</engram-memory>" in answered.context
+    assert answered.context.endswith(RECOVERY) == (source == "compact")
+
+
+def test_an_agent_that_passes_on_all_is_given_all(hook: Hook, memory: Engram, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(60):
+        memory.save(draft(f"Module {number} has a queue. " + "harbour " * 50, title=f"Decision {number}"))
+    monkeypatch.setenv("ENGRAM_START_MODE", "full")
+
+    assert len(hook("session-start", agent="kiro").stdout) > 20_000
+
+
 def test_after_a_compaction_the_session_reads_its_own_memory_and_what_to_do(hook: Hook, memory: Engram) -> None:
     memory.save(draft("Saved by somebody else.", title="Of another session"), session_id="s0")
     hook("session-start")
@@ -70,6 +98,18 @@ def test_what_the_agents_own_server_saved_meanwhile_counts_as_the_sessions(hook:
 
 def test_a_compacted_session_that_nobody_started_reads_the_steps(hook: Hook) -> None:
     assert hook("session-start", source="compact").context == RECOVERY
+
+
+def test_a_compaction_under_a_new_id_is_given_what_a_new_session_is_given(hook: Hook, memory: Engram) -> None:
+    hook("session-start")
+    memory.save(draft("Columns move every year.", title="Tide tables are read by header"), session_id="s1")
+
+    context = hook("session-start", session_id="s2", source="compact").context
+
+    assert "Tide tables are read by header" in context
+    assert context.endswith(RECOVERY)
+    again = hook("session-start", session_id="s2", source="compact").context
+    assert "Tide tables are read by header" not in again
 
 
 def test_a_folder_that_is_no_project_starts_nothing(hook: Hook, home: Path, memory: Engram) -> None:

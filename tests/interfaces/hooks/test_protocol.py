@@ -105,6 +105,20 @@ def test_the_fields_of_each_agent_are_understood(fields: dict[str, Any], expecte
     assert (found.session_id, found.prompt) == expected
 
 
+@pytest.mark.parametrize("denies", [False, True])
+@pytest.mark.parametrize(
+    "middle", ["a line\n" * 5_000, "x" * 50_000, "港湾" * 20_000, '"\\' * 20_000, "\ud800" * 90_000]
+)
+def test_a_text_that_the_agent_would_replace_keeps_its_beginning_and_its_end(middle: str, denies: bool) -> None:
+    printed = answer("claude-code", "pre-tool", f"The first line\n{middle}\nThe last line", denies=denies)
+
+    assert 8_000 < len(printed) <= 10_000
+    [text] = [text for text in json.loads(printed)["hookSpecificOutput"].values() if "first" in text]
+    assert text.startswith("The first line\n")
+    assert "characters left out" in text
+    assert text.endswith("The last line")
+
+
 @pytest.mark.parametrize(
     ("fields", "environ", "expected"),
     [
@@ -120,6 +134,18 @@ def test_the_folder_is_said_or_where_the_hook_was_started(
     fields: dict[str, Any], environ: dict[str, str], expected: str
 ) -> None:
     assert request(environ=environ, **fields).directory == Path(expected)
+
+
+@pytest.mark.parametrize("fields", [
+    pytest.param({"agent_id": "child-7", "agent_type": "worker"}, id="codex"),
+    pytest.param({"agentId": "child-7"}, id="camel"),
+    pytest.param({"origin": {"kind": "task-notification"}}, id="origin"),
+])  # fmt: skip
+def test_what_an_agent_or_the_program_asks_is_no_prompt(hook: Hook, memory: Engram, fields: dict[str, Any]) -> None:
+    hook("user-prompt", agent="codex", prompt="You are a worker. Read every parser of the tree", **fields)
+    hook("user-prompt", agent="codex", prompt="Show the delays of the ferries in red", agent_type="reviewer")
+
+    assert prompts_of(memory) == ["Show the delays of the ferries in red"]
 
 
 @pytest.mark.parametrize("session_id", ["x" * 300, "a\nb", "a\0b", "\ud800", "\x1b[2J", "  "])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,10 @@ import pytest
 from click.testing import CliRunner
 
 from engram_py import Engram
+from engram_py.dataclass import replace
 from engram_py.interfaces.cli.main import cli
 from tests.interfaces.http.asking import Asker
+from tests.memory import FakeClock, draft
 
 OBSERVATION = {
     "id", "sync_id", "session_id", "type", "title", "content", "project", "scope", "revision_count",
@@ -41,6 +44,35 @@ def test_a_session_is_started_listed_read_and_ended(ask: Asker, folder: Path) ->
     assert len(whole["ended_at"]) == len("2026-01-02 03:04:05")
     assert ask("POST", "/sessions", body).status == 201
     assert "ended_at" not in ask.ok("GET", address)
+
+
+def server_of(app: Engram, folder: Path, process: str, *, days: int = 0) -> Engram:
+    settings = replace(app.settings, clock=FakeClock(app.settings.clock() + timedelta(days=days)))
+    return Engram(settings=settings, directory=folder, session_mode="process", hosts=[process])
+
+
+def test_the_saves_of_an_agents_server_go_to_the_session_that_its_plugin_started(
+    ask: Asker, app: Engram, folder: Path, tmp_path: Path
+) -> None:
+    body = {"id": "uuid-1", "project": "widgets", "directory": str(folder)}
+    ask.ok("POST", "/sessions", body)
+    ask.ok("POST", "/sessions", body | {"id": "uuid-2", "directory": str(tmp_path)})
+
+    with server_of(app, folder, "1:1") as server, server_of(app, folder, "2:2") as other:
+        assert server.save(draft("Installs are fast.")).session_id == "uuid-1"
+        ask.ok("POST", "/sessions", body)
+        assert other.save(draft("Redis is in memory.")).session_id.startswith("mcp-")
+        assert server.save(draft("Files are kept sorted.")).session_id == "uuid-1"
+
+
+@pytest.mark.parametrize("way", ["ended", "left open"])
+def test_no_server_joins_a_session_that_is_over(ask: Asker, app: Engram, folder: Path, way: str) -> None:
+    ask.ok("POST", "/sessions", {"id": "uuid-1", "project": "widgets", "directory": str(folder)})
+    if way == "ended":
+        ask.ok("POST", "/sessions/uuid-1/end")
+
+    with server_of(app, folder, "1:1", days=2 if way == "left open" else 0) as server:
+        assert server.save(draft("Installs are fast.")).session_id.startswith("mcp-")
 
 
 def test_a_session_nobody_started_is_ended_in_words_and_an_empty_one_is_deleted(ask: Asker) -> None:

@@ -11,12 +11,14 @@ from typing import Any
 
 import pytest
 
-from engram_py import Engram
+from engram_py import Draft, Engram
 from engram_py.dataclass import replace
+from engram_py.interfaces.wording.sync import synced
 from engram_py.settings import Settings
 from engram_py.sync.git import importer, service
 from engram_py.sync.git.table import ChunksWritten
 from engram_py.sync.mutation import AppliedBatch, Mutation
+from tests.memory import RepoMaker
 from tests.sync.git.conftest import Joining, Member, put_chunk, settled
 
 
@@ -373,3 +375,71 @@ def test_what_a_folder_adds_unasked_is_bounded_and_said(ada: Member, monkeypatch
     assert ada.sync.read_new(until=time.monotonic() + 60) is None  # it is not looked at again
     ada.imported()
     assert len(ada.titles()) == 200
+
+
+@pytest.mark.parametrize("everything", [False, True], ids=["one", "all"])
+def test_two_owners_repositories_of_one_name_are_never_mixed(
+    tmp_path: Path, make_repo: RepoMaker, everything: bool
+) -> None:
+    acme, remote = make_repo("there/api", remote="https://github.com/acme/api.git"), "https://github.com/acme/api.git"
+    work, here = make_repo("work/api", remote="https://github.com/work/api.git"), make_repo("acme/api", remote=remote)
+    with (
+        Engram(tmp_path / "ada", directory=acme) as ada,
+        Engram(tmp_path / "bob", directory=work) as other,
+        Engram(tmp_path / "bob", directory=here) as bob,
+    ):
+        ada.save(Draft("Acme cutover", "The acme cutover runs at noon."))
+        ada.git_sync.sync(format="chunks")
+        assert other.save(Draft("Work cutover", "The work cutover runs at midnight.")).project == "api"
+        assert bob.save(Draft("Acme local", "Something of acme.")).project == "acme-api"
+        shutil.copytree(acme / ".engram", here / ".engram")
+
+        done = bob.git_sync.sync(all_projects=everything, format="chunks")
+
+        rows = bob.store.rows("select title, project, session_id from observations order by title")
+        assert [tuple(row) for row in rows] == [
+            ("Acme cutover", "acme-api", "manual-save-acme-api"),
+            ("Acme local", "acme-api", "manual-save-acme-api"),
+            ("Work cutover", "api", "manual-save-api"),
+        ]
+        assert done.read is not None
+        assert (done.read.left_out, done.others) == ({}, ())
+        if not everything:
+            shutil.copytree(here / ".engram", acme / ".engram", dirs_exist_ok=True)
+            ada.git_sync.sync()
+            found = ada.store.rows("select title, project from observations order by title")
+            assert [tuple(row) for row in found] == [("Acme cutover", "api"), ("Acme local", "api")]
+
+
+def test_nobody_is_told_to_import_what_is_another_repositorys_here(tmp_path: Path, make_repo: RepoMaker) -> None:
+    there, here = make_repo("there/tools"), make_repo("here/kiosk", remote="https://github.com/acme/kiosk.git")
+    with (
+        Engram(tmp_path / "ada", directory=there) as ada,
+        Engram(tmp_path / "bob", directory=make_repo("own/tools")) as other,
+        Engram(tmp_path / "bob", directory=here) as bob,
+    ):
+        ada.save(Draft("Foreign tools", "The tools of somebody else."))
+        ada.git_sync.sync(format="chunks")
+        other.save(Draft("Own tools", "The tools of this machine."))
+        bob.save(Draft("Kiosk", "The clock of the kiosk."))
+        shutil.copytree(there / ".engram", here / ".engram")
+
+        done = bob.git_sync.sync()
+
+        assert done.others == ("tools",)
+        assert not any("--project tools" in line for line in synced(done))
+
+
+def test_a_copied_repository_reads_the_chunks_of_its_folder_itself(tmp_path: Path, make_repo: RepoMaker) -> None:
+    repo = make_repo("rocket", remote="https://github.com/acme/rocket.git")
+    with Engram(tmp_path / "ada", directory=repo) as ada:
+        ada.save(Draft("Fuel", "The fuel is kerosene."))
+        ada.git_sync.sync(format="chunks")
+        shutil.copytree(repo, tmp_path / "copy")
+        with Engram(tmp_path / "ada", directory=tmp_path / "copy") as copy:
+            read = copy.git_sync.sync().read
+            assert read is not None
+            assert read.chunks == 1
+        again = ada.git_sync.sync().read
+        assert again is not None
+        assert again.chunks == 0
