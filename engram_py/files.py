@@ -27,7 +27,26 @@ def read_bounded(path: Path | str, limit: int) -> bytes:
         OSError: it is missing, unreadable, not a regular file, or larger than ``limit`` bytes.
     """
     with open_regular(path) as file:
-        data = file.read(limit + 1)
+        return _bounded(file, limit)
+
+
+def read_secret(path: Path | str, limit: int) -> bytes:
+    """Return the bytes of a secret, as ``read_bounded`` does; from then on its owner alone can read it.
+
+    Raises OSError: another account owns the file or could write to it, and may know or have chosen the secret.
+    """
+    with open_regular(path) as file:
+        if os.name == "posix":
+            held = os.fstat(file.fileno())
+            if held.st_mode & 0o022 or (held.st_uid != os.geteuid() and os.geteuid()):
+                raise OSError(errno.EPERM, "other accounts could write it; delete it")
+            if held.st_mode & 0o077:
+                os.fchmod(file.fileno(), held.st_mode & 0o700)
+        return _bounded(file, limit)
+
+
+def _bounded(file: BinaryIO, limit: int) -> bytes:
+    data = file.read(limit + 1)
     if len(data) > limit:
         raise OSError(errno.EFBIG, f"larger than {limit:,} bytes")
     return data

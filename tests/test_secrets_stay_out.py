@@ -13,6 +13,10 @@ from typing import Any
 
 import pytest
 
+from engram_py.errors import EngramError
+from engram_py.interfaces.web.access import Access
+from engram_py.sync.autosync.login import store_token, stored_token
+from engram_py.sync.sealing import Keys
 from tests import forked
 
 LETTERS = "q7Wm2Zx9Kd4Rt8Vb1Nc6Hy3Jf5Lg0Ps"
@@ -304,3 +308,36 @@ def test_a_secret_in_what_a_hook_could_not_store_is_not_in_the_spool_or_the_log(
     engram(folder, data_dir, "hook", "session-start", "--agent", "claude-code", told=event)
 
     assert leaks(names, everything_below(data_dir)) == []
+
+
+def _login_token(data_dir: Path) -> str:
+    store_token(data_dir, "https://team.example", "engram_token")
+    return stored_token(data_dir, "https://team.example", "file")
+
+
+READERS: dict[str, Callable[[Path], object]] = {
+    "http.token": lambda data_dir: Access(data_dir).bearer(),
+    "page.key": lambda data_dir: Access(data_dir).form_token("visitor"),
+    "sync/device.key": lambda data_dir: Keys(data_dir).device("laptop").to_bytes(),
+    "cloud-token.json": lambda data_dir: (
+        stored_token(data_dir, "https://team.example", "file") or _login_token(data_dir)
+    ),
+}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="no modes there")
+@pytest.mark.parametrize("name", READERS)
+def test_a_secret_file_that_others_may_read_is_closed_and_one_that_they_may_write_is_refused(
+    data_dir: Path, name: str
+) -> None:
+    data_dir.mkdir(mode=0o700)
+    secret, file = READERS[name](data_dir), data_dir / name
+    file.chmod(0o644)
+    assert READERS[name](data_dir) == secret
+    assert file.stat().st_mode & 0o777 == 0o600
+    file.chmod(0o660)
+    if name == "cloud-token.json":
+        assert stored_token(data_dir, "https://team.example", "file") == ""
+        return
+    with pytest.raises(EngramError, match="other accounts could write"):
+        READERS[name](data_dir)

@@ -1,4 +1,5 @@
-"""Merge the segments of the full-text index while nobody uses it, or after a large import."""
+"""Merge the segments of the full-text index while nobody uses it, or after a large import; return free pages of the
+file to the disk."""
 
 from __future__ import annotations
 
@@ -28,6 +29,9 @@ _PAUSE_SECONDS = 0.01
 _CLOSING_SECONDS = 0.2
 # What an import spends on it, of the time that it took itself.
 IMPORT_SHARE = 0.1
+# A file that would lose less than this is left to grow again.
+_GIVEN_BACK_BYTES = 1 << 20
+_GIVING_BACK_SECONDS = 1.0
 
 
 def compact(store: Store, *, go_on: Callable[[], bool] = lambda: True) -> bool:
@@ -64,6 +68,32 @@ def compacted(store: Store, *, seconds: float) -> None:
 
     with contextlib.suppress(StoreError):
         compact(store, go_on=go_on)
+
+
+def give_back(store: Store, *, most: int | None = None) -> int:
+    """Return free pages to the disk where they are a quarter of the file, and the number of bytes that it lost.
+
+    What stays is written anew while other writers wait, so that nothing is done where that is more than ``most`` bytes.
+    A file that others write just now, or a full disk, is left as it is.
+    """
+    if store.in_transaction or store.read_only:
+        return 0
+    before = store.path.stat().st_size
+    with contextlib.suppress(StoreError), waiting(store, _GIVING_BACK_SECONDS), store.connection() as connection:
+        size, pages, free = (
+            int(connection.execute(f"pragma {name}").fetchone()[0])
+            for name in ("page_size", "page_count", "freelist_count")
+        )
+        stays = size * (pages - free)
+        if free * 4 >= pages and size * free >= _GIVEN_BACK_BYTES and (most is None or stays <= most):
+            # What stays is copied to a temporary file on the way: in memory only where it may be read nowhere else.
+            connection.execute(f"pragma temp_store = {'memory' if store.key else 'file'}")
+            try:
+                connection.execute("vacuum")
+            finally:
+                connection.execute("pragma temp_store = memory")
+            connection.execute("pragma wal_checkpoint(truncate)").fetchone()
+    return max(0, before - store.path.stat().st_size)
 
 
 def log_bytes(store: Store) -> int:

@@ -5,11 +5,12 @@ break guards, and how much of the history a guard would have spoken at.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from engram_py.dataclass import dataclass, field
-from engram_py.files import exists, is_folder, lines_of, read_bounded, real_path
+from engram_py.files import exists, is_folder, lines_of, read_bounded, readable_path, real_path
 from engram_py.git.program import Deadline, ask_git
 from engram_py.git.repository import Repository
 from engram_py.guards.expressions import glob
@@ -19,7 +20,6 @@ from engram_py.lazy import regex
 
 COMMITS = 200
 _MOST_DIFF = 64 << 20
-_MOST_FILE = 4 << 20
 _SECONDS = 60.0
 _LOOKING_SECONDS = 5.0
 _FEW_FILES = 10
@@ -32,6 +32,8 @@ _DIFF = (
     "--src-prefix=a/",
     "--dst-prefix=b/",
 )
+# What a branch says of its own files (.gitattributes), or a NUL in them, must not decide whether they are looked at.
+_WHATEVER_THEY_SAY = ("--text", "--submodule=short", "--inter-hunk-context=0", "--no-relative")
 _HUNK = regex(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _ESCAPED = regex(r"\\([0-7]{3}|.)")
 # Where a runner checked out a commit and no branch.
@@ -42,21 +44,29 @@ _LINES = ("}", "x = 1", "a b")
 Line = tuple[int, str]
 
 
+# The text of a file that Git LFS keeps elsewhere, and the mode of a submodule: the diff has a name of what changed.
+_POINTER = "version https://git-lfs.github.com/spec/"
+_SUBMODULE = " 160000"
+
+
 @dataclass(slots=True)
 class FileChange:
-    """A file of a diff, and its lines that are new and gone, each with its number. ``new``: there was none before."""
+    """A file of a diff, and its lines that are new and gone, each with its number. ``new``: there was none before;
+    ``elsewhere``: its text is not in the diff."""
 
     path: str
     added: list[Line] = field(default_factory=list)
     removed: list[Line] = field(default_factory=list)
     new: bool = False
+    elsewhere: bool = False
 
     def without_moved(self) -> FileChange:
         """Return the same without the lines that stand elsewhere in the file now."""
         new, old = ({line.strip() for _, line in some} for some in (self.added, self.removed))
         added = [(at, line) for at, line in self.added if line.strip() not in old]
         removed = [(at, line) for at, line in self.removed if line.strip() not in new]
-        return FileChange(self.path, added, removed, self.new)
+        elsewhere = self.elsewhere or any(at == 1 and line.startswith(_POINTER) for at, line in added)
+        return FileChange(self.path, added, removed, self.new, elsewhere)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +76,12 @@ class Changes:
     files: tuple[FileChange, ...]
     branch: str | None
     committed: bool = False
+
+    def unread(self, guards: Iterable[Guard]) -> tuple[str, ...]:
+        """Return the files whose text is not here, of those in which one of the guards looks for a text."""
+        within = [guard.within for guard in guards if guard.kind in ("added", "removed")]
+        names = (one.path for one in self.files if one.elsewhere)
+        return tuple(sorted(name for name in names if any(is_in(name, globs) for globs in within)))
 
 
 def changes_of(what: Sequence[str], repository: Repository | None, directory: Path, *, staged: bool) -> Changes:
@@ -95,10 +111,30 @@ def _ranged(repository: Repository | None, span: str) -> tuple[FileChange, ...]:
 def _diffed(repository: Repository | None, *what: str) -> tuple[FileChange, ...]:
     if repository is None:
         raise NoDiffError(what[-1])
-    answer = ask_git(repository.root, "diff", *_DIFF, *what, "--", deadline=Deadline(_SECONDS), limit=_MOST_DIFF)
-    if answer is None or not answer[1]:
+    ask = partial(ask_git, repository.root, "diff", deadline=Deadline(_SECONDS), limit=_MOST_DIFF)
+    answer = ask(*_DIFF, *_WHATEVER_THEY_SAY, *what, "--")
+    if answer is None:
         raise NoDiffError(what[-1])
-    return tuple(parsed(answer[0].decode("utf-8", "replace")))
+    if answer[1]:
+        return tuple(parsed(_text(answer[0])))
+    listed = ask("--name-only", "--no-renames", "-z", *what, "--")
+    if listed is None or not listed[1]:
+        raise NoDiffError(what[-1])
+    names = [os.fsdecode(name) for name in listed[0].split(b"\0") if name]
+    return tuple(change for name in names for change in _alone(name, ask, what))
+
+
+def _alone(name: str, ask: Callable[..., tuple[bytes, bool] | None], what: Sequence[str]) -> Sequence[FileChange]:
+    """Return the change of one file of a diff that is too large as a whole."""
+    answer = ask(*_DIFF, *_WHATEVER_THEY_SAY, *what, "--", name)
+    if answer is None or not answer[1]:
+        return [FileChange(readable_path(name), elsewhere=True)]
+    return list(parsed(_text(answer[0])))
+
+
+def _text(data: bytes) -> str:
+    """Return what a file has in ASCII, also as UTF-16: NULs are left out."""
+    return data.decode("utf-8", "replace").replace("\0", "")
 
 
 def _whole(path: Path, name: str, root: Path) -> FileChange | None:
@@ -109,11 +145,11 @@ def _whole(path: Path, name: str, root: Path) -> FileChange | None:
     if below is None:
         return None
     try:
-        data = read_bounded(real, _MOST_FILE)
+        data = read_bounded(real, _MOST_DIFF)
     except OSError as exc:
         raise NoDiffError(name) from exc
-    lines = [] if b"\0" in data else lines_of(data.decode("utf-8", "replace"))
-    return FileChange(below, list(enumerate(lines, 1)), new=is_new(root, below))
+    lines = list(enumerate(lines_of(_text(data)), 1))
+    return FileChange(readable_path(below), lines, new=is_new(root, below)).without_moved()
 
 
 def parsed(diff: str) -> Iterator[FileChange]:
@@ -136,7 +172,9 @@ def parsed(diff: str) -> Iterator[FileChange]:
             at = [int(hunk[1]), int(hunk[3])]
             left = [int(hunk[2] or 1), int(hunk[4] or 1)]
         elif change is not None and line.startswith("new file mode "):
-            change.new = True
+            change.new, change.elsewhere = True, line.endswith(_SUBMODULE)
+        elif change is not None and line.startswith("index ") and line.endswith(_SUBMODULE):
+            change.elsewhere = True
         elif change is not None and line.startswith("rename to "):
             change.path = _unquoted(line.removeprefix("rename to "))
         elif change is not None and line.startswith("+++ ") and line != "+++ /dev/null":
@@ -184,7 +222,7 @@ def _lines_of(guard: Guard, change: FileChange) -> list[int]:
         case "added" | "removed":
             if not is_in(change.path, guard.within):
                 return []
-            test = line_test(guard)
+            test = line_test(guard, most=None)
             return [at for at, line in (change.added if guard.added else change.removed) if test(line)]
     return []
 

@@ -264,9 +264,11 @@ class Guards:
         rows = self._guarded("")
         own = [row for row in rows if not row["unchecked"]]
         strange = len(rows) - len(own)
-        notes = (reason("guards_unchecked", count=strange),) if strange else ()
+        notes = [reason("guards_unchecked", count=strange)] if strange else []
         guards = [(row["id"], row["title"], row["type"], guard) for row in own for guard in from_json(row["guards"])]
-        return Checked(found_in(guards, changes), len(guards), len(changes.files), notes)
+        if unread := changes.unread(guard for *_, guard in guards):
+            notes.append(reason("changes_unread", files=unread))
+        return Checked(found_in(guards, changes), len(guards), len(changes.files), tuple(notes))
 
     # --- the parts of these ------------------------------------------------------------------------------------------
 

@@ -136,8 +136,8 @@ def is_new(root: Path, name: str) -> bool:
 
 def is_in(name: str, globs: Iterable[str]) -> bool:
     """Return whether one of the globs matches a name below the root; none at all match any."""
-    patterns = tuple(globs)
-    return not patterns or any(glob(one).whole(name) for one in patterns)
+    patterns, line = tuple(globs), name.replace("\n", " ")  # an expression reads one line
+    return not patterns or any(glob(one).whole(line) for one in patterns)
 
 
 def _command(scene: Scene, pattern: str) -> str:
@@ -145,13 +145,16 @@ def _command(scene: Scene, pattern: str) -> str:
     return " ".join(scene.act.command.split()) if said else ""
 
 
-def line_test(guard: Guard) -> Callable[[str], bool]:
-    """Return what tells whether a line has the text of a guard. Raises InvalidArgumentError."""
+def line_test(guard: Guard, *, most: int | None = _MOST_LINE_CHARS) -> Callable[[str], bool]:
+    """Return what tells whether the first ``most`` characters of a line, None: all, have the text of a guard.
+
+    Raises InvalidArgumentError.
+    """
     text = guard.added or guard.removed
     if not guard.regex:
-        return lambda line: has_text(line[:_MOST_LINE_CHARS], text)
+        return lambda line: has_text(line[:most], text)
     pattern = expression(text)
-    return lambda line: pattern.within(line[:_MOST_LINE_CHARS])
+    return lambda line: pattern.within(line[:most])
 
 
 def has_text(line: str, text: str) -> bool:

@@ -6,6 +6,7 @@ import contextlib
 import json
 from collections.abc import Mapping, Sequence
 
+from engram_py.database.compaction import give_back
 from engram_py.database.filesystem import BACKUPS
 from engram_py.database.fts import erase
 from engram_py.database.soundness import INDEXES
@@ -174,6 +175,7 @@ class Clearing:
                 delete_all_rest(self._store)
         for index in INDEXES:
             erase(self._store, index)
+        give_back(self._store)
         return found
 
     def _clear_project(self, project: str, *, everywhere: bool) -> None:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from engram_py.database.errors import DataDirError
 from engram_py.dataclass import dataclass
 from engram_py.errors import InvalidArgumentError, StoreError
-from engram_py.files import read_bounded, reason, write_atomically
+from engram_py.files import read_secret, reason, write_atomically
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -244,7 +244,7 @@ class Keyring:
 
     def _parsed(self) -> list[PersonKey]:
         try:
-            lines = read_bounded(self._path, _MOST_BYTES).decode("ascii").split()
+            lines = read_secret(self._path, _MOST_BYTES).decode("ascii").split()
             return [PersonKey.from_bytes(bytes.fromhex(line)) for line in lines]
         except ValueError as exc:
             raise PersonKeyError(str(self._path), str(exc)) from exc

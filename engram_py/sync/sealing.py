@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 from engram_py.database.errors import DataDirError
 from engram_py.database.keys import key_id
 from engram_py.dataclass import dataclass
-from engram_py.files import read_bounded, reason, write_atomically
+from engram_py.files import read_secret, reason, write_atomically
 from engram_py.lazy import regex
 from engram_py.sync.chunk import ChunkRefusedError
 from engram_py.sync.errors import SyncKeyError
@@ -176,11 +176,13 @@ class Keys:
         """Return the key of an encrypted folder, None without one on this machine."""
         path = self._file(target)
         try:
-            kept = json.loads(read_bounded(path, _MOST_BYTES))
+            kept = json.loads(read_secret(path, _MOST_BYTES))
             return kept_key(bytes.fromhex(kept["key"]), Parameters.from_json(kept["parameters"]))
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, KeyError, TypeError, RecursionError, WrongSecretError) as exc:
+        except OSError as exc:
+            raise SyncKeyError(str(path), reason(exc)) from exc
+        except (ValueError, KeyError, TypeError, RecursionError, WrongSecretError) as exc:
             raise SyncKeyError(str(path), "it is not a folder's key") from exc
 
     def keep_folder(self, target: str, key: SealingKey, *, owners: Iterable[str] = ()) -> None:

@@ -17,6 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from engram_py.database import mutation_queue, runs
+from engram_py.database.compaction import give_back
 from engram_py.database.mutation_queue import Journal, get_meta, set_meta
 from engram_py.database.runs import NamedLease
 from engram_py.database.store import Row, Store
@@ -95,6 +96,8 @@ DISTILL = "distill"
 # How long after the last run a pass is due (spec/seed-capabilities.md 2.7); `distill` knows by itself what waits.
 PASSES = {"heartbeat": timedelta(minutes=2), "consolidate": timedelta(hours=24), "synthesize": timedelta(days=7)}
 _LEASE_SECONDS, _STOPPING_SECONDS = 300.0, 1.0
+# Writers wait while a file is written anew, about a second for so many bytes.
+_WRITTEN_ANEW = 64 << 20
 
 
 class Maintenance:
@@ -270,6 +273,7 @@ class Consolidating:
             ("archive", self.put_away),
             ("retire", self.retire),
             ("prune", self.prune),
+            ("shrink", lambda until: {"bytes_freed": give_back(self._store, most=_WRITTEN_ANEW)}),
         ]
 
     def promote(self, until: float | None) -> dict[str, float]:

@@ -21,7 +21,7 @@ from engram_py.documents.files import VAULT as MANIFEST
 from engram_py.documents.values import DocumentNotFoundError
 from engram_py.entities.names import promoted_names
 from engram_py.errors import EngramError, InvalidArgumentError
-from engram_py.files import reason
+from engram_py.files import real_path, reason
 from engram_py.lazy import logger_of
 from engram_py.observations.validation import intake_notes, slug_of
 from engram_py.projects.projects import Core
@@ -111,6 +111,9 @@ class Vault:
         except (RuntimeError, ValueError) as exc:
             raise VaultFileError(str(path)[:200], "this is not a path", hint="give the path of a folder") from exc
         refuse_secret("path", str(root))
+        if self._betrays(root):
+            why = "the memory is encrypted, and a vault in its folder would be readable"
+            raise VaultFileError(str(root), why, hint="choose another folder: `engram vault init PATH`")
         old = get_meta(self._store, _key(name)) or ""
         with self._alone():
             folder = Folder(root)
@@ -135,17 +138,22 @@ class Vault:
         return []
 
     def folder(self, project: str | None = None, *, home: Path | None = None) -> Folder:
-        """Return the folder of the project's vault; without one the folder of its name in ``home`` becomes it."""
+        """Return the folder of the project's vault; without one the folder of its name in ``home`` becomes it.
+
+        One that lies in the folder of an encrypted memory, from before it was encrypted, is none.
+        """
         name = self._project(project)
-        if path := get_meta(self._store, _key(name)):
+        path = get_meta(self._store, _key(name))
+        if path and not self._betrays(Path(path)):
             return Folder(Path(path))
         if home is None:
             raise NoVaultError(name)
-        if self._store.key:
-            why = "the memory is encrypted, and a vault in its folder would be readable"
-            raise VaultFileError(home, why, hint="choose another folder: `engram vault init PATH`")
         self.init(home / slug_of(name), project=name)
         return self.folder(name)
+
+    def _betrays(self, root: Path) -> bool:
+        """Return whether a vault at ``root`` would be readable beside the encrypted memory."""
+        return bool(self._store.key) and real_path(root).is_relative_to(real_path(self._store.path.parent))
 
     # --- the two directions -----------------------------------------------------------------------------
 
@@ -218,7 +226,10 @@ class Vault:
         """
         counts = {"applied": 0.0, "written": 0.0}
         for [name] in self._store.tuples(HERE):
-            folder = self.folder(name)
+            try:
+                folder = self.folder(name)
+            except NoVaultError:
+                continue
             if not folder.root.is_dir() or not self._is_due(folder, name, patient=until is not None):
                 continue
             begun = time.monotonic()
@@ -414,7 +425,8 @@ def _changes(root: Path) -> Iterator[object]:
 
 
 class VaultFiles:
-    """Reads and writes the files of the project's vault. Without a vault one is made below ``home``.
+    """Reads and writes the files of the project's vault. Without a vault the first write makes one below ``home``, and
+    reads are answered from the memory.
 
     A path leads out of no vault: OutsideVaultError.
     """
@@ -430,7 +442,7 @@ class VaultFiles:
             raise InvalidArgumentError("path", path, expected=f"a file that ends in {', '.join(_WRITTEN)}")
         refuse_secret("path", path)
         hidden = redact(text)
-        folder = self._folder(project)
+        folder = self._vault.folder(project, home=self._home)
         whole = f"{folder.read(path) or ''}{hidden.text}" if append else hidden.text
         if len(whole.encode()) > FILE_LIMIT_BYTES:
             raise VaultFileError(
@@ -447,19 +459,23 @@ class VaultFiles:
     def read(self, path: str, *, project: str | None = None) -> FileText:
         """Return the text of a file; of one that is missing none, and up to five files with similar names."""
         folder = self._folder(project)
-        text = folder.read(path)
+        files = self._vault.texts(project) if folder is None else folder.files()
+        text = folder.read(path) if folder else self._vault.texts(project).get(path)
         if text is not None:
             return FileText(path, True, text)
-        near = difflib.get_close_matches(path, [*folder.files()], n=_NEAR, cutoff=0.6)
+        near = difflib.get_close_matches(path, [*files], n=_NEAR, cutoff=0.6)
         return FileText(path, False, "", tuple(near))
 
     def exists(self, path: str, *, project: str | None = None) -> bool:
         """Return whether there is such a file."""
-        return self._folder(project).read(path) is not None
+        return self.read(path, project=project).found
 
     def list(self, under: str = "", *, project: str | None = None) -> FileList:
         """Return the files of the vault, or of a folder in it, relative to the vault."""
-        return FileList(tuple(self._folder(project).files(under)))
+        if folder := self._folder(project):
+            return FileList(tuple(folder.files(under)))
+        below = f"{under.strip('/')}/" if under.strip("/. ") else ""
+        return FileList(tuple(sorted(path for path in self._vault.texts(project) if path.startswith(below))))
 
     def at(self, path: str, *, project: str | None = None) -> MemoryPath:
         """Return a file or a folder of the memory as files, with the person's own where there is a vault.
@@ -492,5 +508,7 @@ class VaultFiles:
             if text:
                 yield path, text
 
-    def _folder(self, project: str | None) -> Folder:
-        return self._vault.folder(project, home=self._home)
+    def _folder(self, project: str | None) -> Folder | None:
+        with suppress(NoVaultError):
+            return self._vault.folder(project)
+        return None

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from engram_py import Draft, Engram
+from engram_py.guards import diff
 from engram_py.guards.diff import FileChange, parsed
 from engram_py.guards.values import Checked, Guard, NoDiffError
 from engram_py.interfaces.wording.acting import github, sarif
 from engram_py.privacy.provenance import arrival_of
+from engram_py.reasons import Reason
 from tests.anchors.repositories import Repo
 from tests.memory import Git
 
@@ -107,6 +110,56 @@ def test_strange_names_and_bytes_are_read(here: Engram, repo: Repo, number: int)
     repo.root.joinpath("migrations/bin").write_bytes(b"\0\1\2")
     repo.git("add", "-A")
     assert [one for one, _ in places(here.guards.check(staged=True))] == ["migrations/bin", 'migrations/ü \t"x".sql']
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        pytest.param(".gitattributes", b"*.py binary\n", id="attribute-binary"),
+        pytest.param(".gitattributes", b"*.py -diff\n", id="attribute-no-diff"),
+        pytest.param("a.py", b"\0\nimport requests\n", id="nul"),
+        pytest.param("a.py", "import requests\n".encode("utf-16"), id="utf-16"),
+        pytest.param("a.py", b"x = '" + b"x" * 50_000 + b"'; import requests\n", id="long-line"),
+        pytest.param("b\n\1\xff.py", b"import requests\n", id="name"),
+    ],
+)
+def test_nothing_that_a_branch_says_of_a_file_hides_its_lines(
+    here: Engram, repo: Repo, number: int, name: str, data: bytes
+) -> None:
+    repo.git("checkout", "-q", "-b", "work")
+    stage(repo, {"c.py": ["import requests"]})
+    (repo.root / os.fsdecode(name.encode("latin-1"))).write_bytes(data)
+    repo.git("add", "-A")
+    expected = {"c.py", name.replace("\xff", "\ufffd")} if name.endswith(".py") else {"c.py"}
+    assert {file for file, _ in places(here.guards.check(staged=True))} == expected
+    repo.git("commit", "-qm", "work")
+    assert {file for file, _ in places(here.guards.check(["main..work"]))} == expected
+    whole = here.guards.check([os.fsdecode(name.encode("latin-1"))])
+    assert len(whole.found) == (name.endswith(".py"))
+
+
+POINTER = ["version https://git-lfs.github.com/spec/v1", "oid sha256:" + 64 * "0", "size 12"]
+
+
+def test_a_changed_file_whose_text_is_not_in_the_diff_is_named(
+    here: Engram, repo: Repo, number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage(repo, {"pointer.py": POINTER, "pointer.bin": POINTER, "good.py": ["import requests"]})
+    repo.git("update-index", "--add", "--cacheinfo", f"160000,{repo.git('rev-parse', 'HEAD').strip()},module.py")
+    checked = here.guards.check(staged=True)
+    assert places(checked) == [("good.py", 1)]
+    assert [dict(one.facts)["files"] for one in checked.warnings if isinstance(one, Reason)] == [
+        ("module.py", "pointer.py")
+    ]
+
+    repo.write("large.py", ["import requests", *("x" * 100 for _ in range(50))])
+    repo.git("add", "large.py")
+    monkeypatch.setattr(diff, "_MOST_DIFF", 1_000)
+    checked = here.guards.check(staged=True)
+    assert places(checked) == [("good.py", 1)]
+    assert [dict(one.facts)["files"] for one in checked.warnings if isinstance(one, Reason)] == [
+        ("large.py", "module.py", "pointer.py")
+    ]
 
 
 def test_a_branch_is_guarded_before_the_commit_and_not_after_it(here: Engram, repo: Repo) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import random
 import shutil
 import sqlite3
 import subprocess
@@ -346,3 +347,49 @@ def test_a_log_that_a_reader_made_grow_is_emptied(app: Engram, monkeypatch: pyte
             assert compaction.log_bytes(app.store) > 100_000
         server.save(Draft("Last", "The pump is mended."))
         wait_until(lambda: compaction.log_bytes(app.store) == 0)
+
+
+def large(app: Engram) -> int:
+    """Save two megabytes in a project of their own, and return the size of the file."""
+    for number in range(50):
+        app.save(Draft(f"Row {number}", random.Random(number).randbytes(20_000).hex()), project="gadgets")
+    with app.store.connection() as connection:
+        connection.execute("pragma wal_checkpoint(truncate)")
+    return app.store.path.stat().st_size
+
+
+@pytest.mark.parametrize("what", ["everything", "project"])
+def test_what_is_cleared_gives_its_disk_back(app: Engram, open_memory: Opener, what: str) -> None:
+    other = open_memory()
+    kept = app.save(Draft("Kept", "The pump drips."))
+    size = large(app)
+    app.clearing.clear(what, project="gadgets" if what == "project" else None)
+    assert app.store.path.stat().st_size < size / 2
+    assert len(app.search("pump").results) == (what == "project")
+    assert other.save(Draft("Another", "After it.")).id != kept.id
+    assert app.doctor.examine(check="integrity").status == "ok"
+
+
+def test_upkeep_gives_back_the_disk_of_what_was_destroyed_one_by_one(app: Engram) -> None:
+    size = large(app)
+    for number in [row[0] for row in app.store.tuples("select id from observations")]:
+        app.observations.delete(number, hard=True)
+    assert app.store.path.stat().st_size >= size
+    [done] = app.maintenance.run("consolidate").passes
+    assert done.steps[-1].counts["bytes_freed"] > size / 2
+    assert app.store.path.stat().st_size < size / 2
+
+
+def test_a_file_that_somebody_reads_is_given_back_later(app: Engram) -> None:
+    size = large(app)
+    with contextlib.closing(sqlite3.connect(app.store.path, isolation_level=None)) as reader:
+        reader.execute("begin")
+        reader.execute("select count(*) from observations").fetchone()
+        app.clearing.clear("everything")
+        assert reader.execute("select count(*) from observations").fetchone() == (50,)
+        reader.execute("commit")
+    app.save(Draft("Another", "After it."))
+    compaction.give_back(app.store)
+    with app.store.connection() as connection:
+        connection.execute("pragma wal_checkpoint(truncate)")
+    assert app.store.path.stat().st_size < size / 2

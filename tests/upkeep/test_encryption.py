@@ -422,6 +422,27 @@ def test_a_vault_in_the_data_directory_is_moved_first_and_none_begins_there(data
         assert "stray.txt" in app.doctor.examine(check="encryption").checks[0].message
 
 
+def test_a_vault_of_before_is_neither_written_nor_followed_in_an_encrypted_directory(
+    data_dir: Path, key_file: Path, tmp_path: Path
+) -> None:
+    with opened(data_dir) as app:
+        app.vault_files.write("notes/wombat.md", "It digs.\n")
+    shutil.rmtree(data_dir / "vaults")
+    on(data_dir, key_file)
+    with opened(data_dir) as app:
+        app.save(Draft("Wombats", "They dig.", "decision"))
+        with pytest.raises(VaultFileError):
+            app.vault_files.write("notes/wombat.md", "It digs.\n")
+        with pytest.raises(VaultFileError):
+            app.vault.init(data_dir / "vaults" / "mine")
+        assert app.maintenance.run("heartbeat").passes[0].status == "done"
+        assert "identity.md" in app.vault_files.list().files
+        assert not (data_dir / "vaults").exists()
+        app.vault.init(tmp_path / "vault")
+        app.vault_files.write("notes/wombat.md", "It digs.\n")
+        assert (tmp_path / "vault/notes/wombat.md").read_text() == "It digs.\n"
+
+
 def test_an_installation_without_sqlcipher_says_how_to_get_it_and_leaves_the_file(
     data_dir: Path, key_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -57,6 +57,19 @@ def test_row_46_a_file_that_is_missing_has_no_text_and_near_names(app: Engram, r
     assert not app.vault_files.exists("knowledge/database.md")
 
 
+def test_reading_and_listing_make_no_vault(app: Engram, data_dir: Path, tmp_path: Path) -> None:
+    app.save(Draft("Pumps", "They drip.", "decision"))
+    listed, text = app.vault_files.list().files, app.vault_files.read("observations.md").text
+    assert app.vault_files.read("observation.md").near == ("observations.md",)
+    assert app.vault_files.list("notes").files == ()
+    assert not app.vault_files.exists("notes/a.md")
+    assert not (data_dir / "vaults").exists()
+
+    app.vault.init(tmp_path / "vault")
+    assert app.vault_files.list().files == listed
+    assert app.vault_files.read("observations.md").text == text
+
+
 def test_row_46_a_command_says_by_its_exit_code_whether_a_file_exists(
     app: Engram, root: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

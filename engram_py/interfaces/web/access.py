@@ -16,7 +16,7 @@ from pathlib import Path
 
 from engram_py.database.errors import DataDirError
 from engram_py.errors import ServeError
-from engram_py.files import read_bounded, reason, write_atomically
+from engram_py.files import read_secret, reason, write_atomically
 from engram_py.interfaces.http.errors import HttpError
 
 
@@ -171,11 +171,11 @@ class Access:
         path = self._folder / name
         try:
             try:
-                found = read_bounded(path, _MOST_KEY)
+                found = read_secret(path, _MOST_KEY)
             except FileNotFoundError:
                 self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
                 write_atomically(path, secrets.token_hex(_LEAST_KEY).encode(), exact=True, overwrite=False)
-                found = read_bounded(path, _MOST_KEY)
+                found = read_secret(path, _MOST_KEY)
         except OSError as exc:
             raise DataDirError(str(path), reason(exc)) from exc
         if len(found) < _LEAST_KEY:  # an empty one would be known to everybody

@@ -256,6 +256,11 @@ WORDS: dict[str, str | Callable[..., str | Sentence]] = {
     "guards_unchecked": lambda count: (
         f"guards of {amount(count, 'memory')} from elsewhere are not trusted and do nothing; `engram guard` lists them"
     ),
+    "changes_unread": lambda files: (
+        f"not checked, their text is not in the diff (Git LFS, a submodule, or too large): "
+        f"{', '.join(files[:_MOST_NUMBERS])}"
+        f"{f' and {len(files) - _MOST_NUMBERS} more' if len(files) > _MOST_NUMBERS else ''}"
+    ),
     "current_again": 'it is current again; [#{id}] "{title}" had replaced it',
     "recording_off": _recording_off,
     # notes on the files of an observation

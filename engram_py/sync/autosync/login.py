@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass, field
-from engram_py.files import write_atomically
+from engram_py.files import read_secret, write_atomically
 from engram_py.lazy import logger_of
 from engram_py.settings import Settings, is_loopback
 from engram_py.sync.autosync import table
@@ -129,8 +129,7 @@ def stored_token(data_dir: Path, server: str, place: str) -> str:
     if place == "keychain":
         return _ask_keychain(lambda keyring: keyring.get_password(_SERVICE, server) or "", otherwise="")
     try:
-        with (data_dir / TOKEN_FILE).open("rb") as file:
-            values = json.loads(file.read(_LONGEST_FILE))
+        values = json.loads(read_secret(data_dir / TOKEN_FILE, _LONGEST_FILE))
     except (OSError, ValueError, RecursionError):
         return ""
     if not isinstance(values, dict) or values.get("server") != server:
