@@ -269,9 +269,7 @@ ERRORS = {
 # Tool arguments whose schema says nothing: in a tool list every word costs tokens, here none does.
 ARGUMENTS = {
     "action": "What to do.",
-    "after": "How many observations after it.",
     "archived": "true takes it out of searches and contexts, false brings it back.",
-    "before": "How many observations before it.",
     "content": "The text.",
     "evidence": "What the verdict is based on.",
     "id": "The number an answer shows as `[#12]`; `#12` is taken too.",

@@ -33,10 +33,12 @@ REQUIRED: Any = object()
 
 @dataclass(frozen=True)
 class Field:
-    """The schema of an argument. ``quiet``: it is accepted, and not published."""
+    """The schema of an argument. ``texts`` are the properties of each object in a list of objects. ``quiet``: it is
+    accepted, and not published."""
 
     description: str = ""
     enum: Sequence[str] = ()
+    texts: Sequence[str] = ()
     quiet: bool = False
 
 
@@ -60,15 +62,19 @@ class Argument:
 
     @property
     def schema(self) -> dict[str, Any] | None:
-        """Return the schema that is published, without anything that a model does not need."""
+        """Return the schema that is published: nothing that a model does not need or that one of them refuses.
+
+        Strict modes refuse ``default``, so the description says it.
+        """
         found = dict(self._schema)
         for part in self._fields:
             if part.quiet:
                 return None
             found |= {"enum": list(part.enum)} if part.enum else {}
+            found |= {"items": _object_of(part.texts)} if part.texts else {}
             found |= {"description": part.description} if part.description else {}
         if not self.required and self.default not in (None, "", False):
-            found["default"] = self.default
+            found["description"] = f"{found.get('description', '')} Default: {self.default}.".strip()
         return found
 
     def read(self, value: object) -> Any:
@@ -79,6 +85,10 @@ class Argument:
             except ValueError as exc:
                 raise InvalidArgumentError(self.name, value, expected=str(exc)) from None
         return self._check(self.name, value)
+
+
+def _object_of(texts: Sequence[str]) -> dict[str, Any]:
+    return {"type": "object", "properties": {name: {"type": "string"} for name in texts}}
 
 
 def _unfolded(annotation: Any) -> tuple[Any, list[Any]]:
@@ -163,7 +173,7 @@ KINDS: dict[Any, tuple[dict[str, Any], Callable[[str, object], Any]]] = {
     float: ({"type": "number"}, _number),
     bool: ({"type": "boolean"}, _truth),
     list[str]: ({"type": "array", "items": {"type": "string"}}, _texts),
-    list[dict[str, Any]]: ({"type": "array", "items": {"type": "object", "additionalProperties": True}}, _objects),
+    list[dict[str, Any]]: ({"type": "array", "items": {"type": "object"}}, _objects),
 }
 
 
@@ -173,6 +183,7 @@ READS: Hints = {"readOnlyHint": True, "destructiveHint": False, "idempotentHint"
 WRITES: Hints = {"readOnlyHint": False, "destructiveHint": False, "idempotentHint": False, "openWorldHint": False}
 SETTLES: Hints = WRITES | {"idempotentHint": True}
 DELETES: Hints = SETTLES | {"destructiveHint": True}
+REPLACES: Hints = WRITES | {"destructiveHint": True}
 
 # Engram asks for these after an ambiguous project; here a project argument is enough, so they are taken and unused.
 UNUSED = frozenset({"project_choice_reason", "recovery_token"})
@@ -247,7 +258,10 @@ class Tool:
         """The published input schema."""
         arguments = self.arguments.values()
         properties: dict[str, Any] = {one.name: one.schema for one in arguments if one.schema is not None}
-        properties["response_format"] = {"enum": list(self.formats)}
+        if (
+            self.formats != FORMATS
+        ):  # every tool takes these two; text is what a model reads, JSON what a program asks for
+            properties["response_format"] = {"type": "string", "enum": list(self.formats)}
         required = [one.name for one in arguments if one.required]
         return {"type": "object", "properties": properties} | ({"required": required} if required else {})
 
@@ -256,6 +270,7 @@ class Tool:
         """The tool as the protocol lists it."""
         return {
             "name": self.name,
+            "title": self.title,
             "description": self.description,
             "inputSchema": self.parameters,
             "annotations": {"title": self.title, **self.hints},
