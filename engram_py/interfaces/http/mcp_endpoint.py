@@ -185,18 +185,19 @@ def build_server(
 
     def handler(method: str, result: type[BaseModel]) -> Callable[[Call, BaseModel | None], Awaitable[BaseModel]]:
         async def handle(ctx: Call, params: BaseModel | None) -> BaseModel:
-            if method in AT_ONCE:
-                return result.model_validate(listing(method, names))
             given = {} if params is None else params.model_dump(by_alias=True, exclude_none=True)
-            memory, agent = memory_for(ctx), _client_name(ctx)
-            work = partial(answer, method, given, names, memory, agent, asks=_asks_person(ctx))
             try:
+                if method in AT_ONCE:
+                    return result.model_validate(listing(method, given, names))
+                memory, agent = memory_for(ctx), _client_name(ctx)
+                asks, enveloped = _asks_person(ctx), not _speaks_handshake(ctx)
+                work = partial(answer, method, given, names, memory, agent, asks=asks, enveloped=enveloped)
                 found = await anyio.to_thread.run_sync(work, abandon_on_cancel=True)
             except RequestError as exc:
                 raise MCPError(code=exc.code, message=exc.message, data=exc.data) from exc
             if not isinstance(found, Question):
                 return result.model_validate(found)
-            if not _speaks_handshake(ctx):
+            if enveloped:
                 return types.InputRequiredResult.model_validate(found.required)
             response = await _asked(ctx, found)
             return result.model_validate(

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import pytest
 from hypothesis import example, given
@@ -231,11 +231,16 @@ async def test_memories_and_contexts_are_listed_and_read_as_the_tools_answer(mem
         pytest.param("engram://context/..%2Fetc", "invalid_project", id="path"),
     ],
 )
-async def test_a_resource_that_is_not_there_is_an_invalid_parameter(memory: Agent, uri: str, code: str) -> None:
-    with pytest.raises(MCPError) as caught:
-        await memory.client.read_resource(uri)
+async def test_a_resource_that_is_not_there_has_the_code_of_the_clients_protocol(
+    settings: Settings, here: Path, uri: str, code: str
+) -> None:
+    modes: dict[Literal["auto", "legacy"], int] = {"auto": -32602, "legacy": -32002}  # 2026-07-28, and up to 2025-11-25
+    for mode, number in modes.items():
+        async with Client(build_server(settings), mode=mode) as client:
+            with pytest.raises(MCPError) as caught:
+                await client.read_resource(uri)
 
-    assert (caught.value.error.code, caught.value.error.data) == (-32602, {"code": code})
+        assert (caught.value.error.code, caught.value.error.data) == (number, {"code": code})
 
 
 async def test_recall_brings_what_is_known_about_a_topic_fenced_as_data(memory: Agent) -> None:
