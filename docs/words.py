@@ -152,6 +152,8 @@ ERRORS = {
     "collection_exists": "The project has a collection of this name.",
     "not_a_folder": "The path of a collection is not a folder or file.",
     "unknown_project": "A project to read, merge or alias does not exist. A save creates an unknown project instead.",
+    "unknown_argument": "A call that writes has an argument that its tool does not have, and that changes its meaning.",
+    "swallowed_arguments": "The text of an argument contains the end of it and other arguments of the call.",
     "unknown_resource": "There is no MCP resource with this address.",
     "arrival_not_found": "No imported or synced memory has this author.",
     "recording_off": "Recording is off here, so prompts and learnings are not kept.",
