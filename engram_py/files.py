@@ -84,6 +84,16 @@ def lines_of(text: str, *, ends: bool = False) -> list[str]:
     return [line.removesuffix("\n") for line in StringIO(text, newline=None)]
 
 
+def in_home(relative: str) -> Path:
+    """Return a path in the home directory. Raises NoHomeError."""
+    try:
+        return Path.home() / relative
+    except RuntimeError as exc:
+        from engram_py.errors import NoHomeError
+
+        raise NoHomeError(relative or "the files of agents") from exc
+
+
 def expanded(path: Path | str) -> Path:
     """``path`` with the home directory in the place of a leading ``~``; as it is where there is no such home."""
     try:
