@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import pkgutil
 import re
 import sqlite3
@@ -64,8 +63,6 @@ def _argument(tool: str, name: str, one: Mapping[str, Any], required: bool) -> s
     if "enum" in one:
         kind = "one of " + ", ".join(one["enum"])
     notes = [kind, "required"] if required else [kind]
-    if one.get("default") not in (None, False):
-        notes.append(f"default {json.dumps(one['default'])}")
     meaning = one.get("description") or words.ARGUMENTS.get(f"{tool}.{name}") or words.ARGUMENTS[name]
     return f"`{name}` ({', '.join(notes)}): {meaning}"
 

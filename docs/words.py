@@ -152,6 +152,9 @@ ERRORS = {
     "collection_exists": "The project has a collection of this name.",
     "not_a_folder": "The path of a collection is not a folder or file.",
     "unknown_project": "A project to read, merge or alias does not exist. A save creates an unknown project instead.",
+    "no_home": "A file of the home directory is needed, and there is none: HOME is not set. Set it.",
+    "unknown_argument": "A call that writes has an argument that its tool does not have, and that changes its meaning.",
+    "swallowed_arguments": "The text of an argument contains the end of it and other arguments of the call.",
     "unknown_resource": "There is no MCP resource with this address.",
     "arrival_not_found": "No imported or synced memory has this author.",
     "recording_off": "Recording is off here, so prompts and learnings are not kept.",
@@ -269,9 +272,7 @@ ERRORS = {
 # Tool arguments whose schema says nothing: in a tool list every word costs tokens, here none does.
 ARGUMENTS = {
     "action": "What to do.",
-    "after": "How many observations after it.",
     "archived": "true takes it out of searches and contexts, false brings it back.",
-    "before": "How many observations before it.",
     "content": "The text.",
     "evidence": "What the verdict is based on.",
     "id": "The number an answer shows as `[#12]`; `#12` is taken too.",

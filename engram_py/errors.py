@@ -137,6 +137,14 @@ class EmptyQueryError(InvalidInputError):
         super().__init__(f"nothing to search for in {self.text!r}", hint="give at least one word, number, #id or type")
 
 
+class NoHomeError(InvalidInputError):
+    def __init__(self, needed: str) -> None:
+        super().__init__(
+            f"there is no home directory to find {needed} in: HOME is not set, and this account has none",
+            hint="set HOME to a folder of your own",
+        )
+
+
 class NotConfirmedError(InvalidInputError):
     def __init__(self, what: str, *, answered: bool = False) -> None:
         self.what = what

@@ -11,10 +11,10 @@ from io import StringIO
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 
+from engram_py.lazy import regex
+
 T = TypeVar("T")
 U = TypeVar("U")
-
-from engram_py.lazy import regex
 
 # A FIFO in place of a file would otherwise block the first open for ever.
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
@@ -139,6 +139,16 @@ def lines_of(text: str, *, ends: bool = False) -> list[str]:
     if ends:
         return list(StringIO(text, newline=""))
     return [line.removesuffix("\n") for line in StringIO(text, newline=None)]
+
+
+def in_home(relative: str) -> Path:
+    """Return a path in the home directory. Raises NoHomeError."""
+    try:
+        return Path.home() / relative
+    except RuntimeError as exc:
+        from engram_py.errors import NoHomeError
+
+        raise NoHomeError(relative or "the files of agents") from exc
 
 
 def expanded(path: Path | str) -> Path:

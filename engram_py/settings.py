@@ -449,7 +449,10 @@ def _usual_data_dir(environ: Mapping[str, str]) -> Path:
         return (Path(named) if Path(named).is_absolute() else Path(home, ".local", "share")) / "engram"
     from platformdirs import user_data_path
 
-    return user_data_path("engram", appauthor=False)
+    try:
+        return user_data_path("engram", appauthor=False)
+    except RuntimeError as exc:  # neither HOME nor an account entry: a container under another user id
+        raise DataDirError("~/.local/share/engram", "HOME is not set, and this account has no home directory") from exc
 
 
 def _clock(environ: Mapping[str, str]) -> Clock:

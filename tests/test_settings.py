@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from platformdirs import user_data_path
 
 from engram_py.database.errors import DataDirError
 from engram_py.errors import InvalidArgumentError
+from engram_py.interfaces.cli.main import cli
 from engram_py.reasons import reason
 from engram_py.settings import BY_NAME, SETTINGS, Setting, Settings, keep_setting, load_settings, setting_values
 from tests.memory import facts, names, words
@@ -79,6 +82,33 @@ def test_a_tilde_is_the_home_directory(monkeypatch: pytest.MonkeyPatch, tmp_path
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("USERPROFILE", str(tmp_path))
     assert load_settings({"ENGRAM_DATA_DIR": "~/memory"}).data_dir == tmp_path / "memory"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="an account without an entry is of POSIX")
+@pytest.mark.parametrize(
+    ("words", "step"),
+    [
+        pytest.param(("save", "A title", "A content."), "set ENGRAM_DATA_DIR", id="the-memory"),
+        pytest.param(("setup", "--all-detected"), "set HOME", id="the-files-of-agents"),
+        pytest.param(("import", "--from", "claude-memory"), "set HOME", id="the-memory-of-another-program"),
+    ],
+)
+def test_an_account_without_an_entry_is_told_what_to_set(
+    monkeypatch: pytest.MonkeyPatch, data_dir: Path, words: tuple[str, ...], step: str
+) -> None:
+    import pwd
+
+    def none_of_this_id(uid: int) -> None:
+        raise KeyError(uid)
+
+    monkeypatch.setattr(pwd, "getpwuid", none_of_this_id)
+    for name in ("HOME", "XDG_DATA_HOME", *(["ENGRAM_DATA_DIR"] if words[0] == "save" else [])):
+        monkeypatch.delenv(name, raising=False)
+
+    done = CliRunner().invoke(cli, words)
+
+    assert done.exit_code == 1
+    assert step in done.stderr
 
 
 @pytest.mark.parametrize("path", ["memory", "./memory", "~nobody_of_this_name/memory"])

@@ -84,17 +84,20 @@ def unknown_names(given: Iterable[str], known: Collection[str], *, kind: str = "
     """Return a sentence for each name of ``given`` that is not ``known``, with the one it resembles."""
     strange = [as_text(name[:_NAME_CHARS]) for name in given if name not in known]
     notes: list[str] = []
-    if not strange:
-        return notes
-    import difflib
-
     for name in strange[:MOST_UNKNOWN]:
-        near = difflib.get_close_matches(name, sorted(known), n=1)
-        resembles = f', did you mean "{near[0]}"?' if near else ""
+        near = nearest(name, known)
+        resembles = f', did you mean "{near}"?' if near else ""
         notes.append(f'unknown {kind} "{name}" was ignored{resembles}')
     if len(strange) > MOST_UNKNOWN:
         notes.append(f"{len(strange) - MOST_UNKNOWN} more unknown {kind}s were ignored")
     return notes
+
+
+def nearest(name: str, known: Collection[str]) -> str:
+    """Return the one of ``known`` that a name resembles; empty for none."""
+    import difflib
+
+    return next(iter(difflib.get_close_matches(name[:_NAME_CHARS], sorted(known), n=1)), "")
 
 
 def is_text(text: str) -> bool:

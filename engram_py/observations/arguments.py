@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from engram_py.errors import InvalidArgumentError
 from engram_py.lazy import regex
 from engram_py.observations.values import EDITED, SCOPES, Change, Draft, Observation, Scope
+from engram_py.projects.values import normalize_project
 from engram_py.reasons import Reason, reason
 from engram_py.times import Calendar, to_text
 
@@ -123,3 +124,23 @@ def kept_observation(store: Store, observation_id: int) -> Observation:
     if found is None:
         raise ObservationNotFoundError(observation_id)
     return found
+
+
+def check_owner(store: Store, observation_id: int, expected: str) -> None:
+    """Raises ProjectMismatchError when the observation is there and another project's, InvalidProjectError."""
+    from engram_py.observations import table
+    from engram_py.observations.errors import ProjectMismatchError
+
+    wanted = normalize_project(expected)
+    row = table.by_id(store, check_id(observation_id))
+    if row is not None and row.project != wanted:
+        raise ProjectMismatchError(row.project, wanted, observation_id)
+
+
+def check_place(project: str, expected: str) -> None:
+    """Raises ProjectMismatchError when a write to ``project`` expects another one, InvalidProjectError."""
+    from engram_py.observations.errors import ProjectMismatchError
+
+    wanted = normalize_project(expected)
+    if project != wanted:
+        raise ProjectMismatchError(project, wanted)

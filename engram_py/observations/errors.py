@@ -92,3 +92,20 @@ class FactRefusedError(InvalidInputError):
 
     def details(self) -> dict[str, Any]:
         return super().details() | {"outcome": "rejected", "reason": self.why}
+
+
+class ProjectMismatchError(ConflictError):
+    """A write expects another project than the one it would change."""
+
+    def __init__(self, owner: str, asked: str, observation_id: int | None = None) -> None:
+        self.owner, self.asked = owner, asked
+        if observation_id is None:
+            message = f"this would be written to {owner or 'no project'}, not to {asked}"
+            hint = f"pass project {asked} to write there, or leave expected_project out"
+        else:
+            message = f"observation #{observation_id} belongs to {owner}, not to {asked}"
+            hint = f"a memory keeps its project here; `engram move {observation_id} --to PROJECT` moves it"
+        super().__init__(message, hint=hint)
+
+    def details(self) -> dict[str, Any]:
+        return super().details() | {"owner_project": self.owner, "requested_project": self.asked}

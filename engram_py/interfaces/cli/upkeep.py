@@ -18,6 +18,7 @@ from engram_py.database.connection import KEY_COMMAND, KEY_STATE
 from engram_py.database.filesystem import DATABASE_NAME
 from engram_py.dataclass import replace
 from engram_py.errors import EmbedderError, InvalidArgumentError, StoreError
+from engram_py.files import in_home
 from engram_py.interfaces.background import start_in_background
 from engram_py.interfaces.cli.commands import (
     OBSERVATION_ID,
@@ -491,4 +492,4 @@ def _source(kind: str, path: Path | None) -> Path:
     usual = KINDS[kind][0]
     if path is None and not usual:
         raise click.UsageError(f"--from {kind} needs the path of the source")
-    return path if path is not None else Path.home() / usual
+    return path if path is not None else in_home(usual)

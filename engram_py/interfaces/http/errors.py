@@ -110,20 +110,6 @@ class UnsupportedScopeError(HttpError):
         super().__init__("all_projects is not supported for sync status", hint="leave it out, or name one project")
 
 
-class ProjectMismatchError(HttpError):
-    status = 409
-
-    def __init__(self, observation_id: int, owner: str, asked: str) -> None:
-        self.owner, self.asked = owner, asked
-        super().__init__(
-            f"observation #{observation_id} belongs to {owner}, not to {asked}",
-            hint=f"a memory keeps its project here; `engram move {observation_id} --to PROJECT` moves it",
-        )
-
-    def details(self) -> dict[str, Any]:
-        return super().details() | {"owner_project": self.owner, "requested_project": self.asked}
-
-
 class SessionConflictError(HttpError):
     code = "session_project_conflict"
     status = 409

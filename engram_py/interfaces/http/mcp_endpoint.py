@@ -22,6 +22,7 @@ from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic import BaseModel, ValidationError
 from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
 from starlette.types import Message, Receive, Scope, Send
 
 from engram_py import __version__
@@ -30,11 +31,22 @@ from engram_py.dataclass import dataclass
 from engram_py.errors import EngramError
 from engram_py.interfaces.http.routing import app_in
 from engram_py.interfaces.mcp.profiles import INSTRUCTIONS, select_tools
-from engram_py.interfaces.mcp.protocol import AT_ONCE, SERVER_INFO, RequestError, answer, elicits, listing
+from engram_py.interfaces.mcp.protocol import (
+    AT_ONCE,
+    ENVELOPED,
+    HANDSHAKES,
+    SERVER_INFO,
+    UNSUPPORTED_VERSION,
+    RequestError,
+    answer,
+    elicits,
+    listing,
+)
 from engram_py.interfaces.mcp.tool_calls import ASKING_SECONDS, CLOSING_SECONDS, Memory, Question, opener
 from engram_py.sessions.sessions import SessionMode
 from engram_py.settings import Settings
 
+SPOKEN = [*HANDSHAKES, *ENVELOPED]
 SESSION_HEADER = "mcp-session-id"
 MOST_BODY = 4 * 1024 * 1024
 MOST_CONNECTIONS = 1_000
@@ -73,6 +85,10 @@ class McpEndpoint:
             await anyio.to_thread.run_sync(self._end, list(self._connections), abandon_on_cancel=True)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        version = Request(scope).headers.get(MCP_PROTOCOL_VERSION_HEADER)
+        if version is not None and version not in SPOKEN:
+            await _unknown_version(version)(scope, receive, send)
+            return
         leaving = scope["method"] == "DELETE"
         await self._manager.handle_request(scope, receive, self._ended_before(scope, send) if leaving else send)
 
@@ -133,6 +149,12 @@ class McpEndpoint:
         _close([self._connections.pop(name) for name in names if name in self._connections])
 
 
+def _unknown_version(version: str) -> Response:
+    message = f"{MCP_PROTOCOL_VERSION_HEADER} is {version[:80]!r}; this server speaks {', '.join(SPOKEN)}"
+    error = {"code": UNSUPPORTED_VERSION, "message": message, "data": {"supported": SPOKEN, "requested": version[:80]}}
+    return JSONResponse({"jsonrpc": "2.0", "id": None, "error": error}, status_code=400)
+
+
 def _connection_of(request: Request) -> str:
     """Return the connection a call belongs to, which the SDK has checked.
 
@@ -185,18 +207,19 @@ def build_server(
 
     def handler(method: str, result: type[BaseModel]) -> Callable[[Call, BaseModel | None], Awaitable[BaseModel]]:
         async def handle(ctx: Call, params: BaseModel | None) -> BaseModel:
-            if method in AT_ONCE:
-                return result.model_validate(listing(method, names))
             given = {} if params is None else params.model_dump(by_alias=True, exclude_none=True)
-            memory, agent = memory_for(ctx), _client_name(ctx)
-            work = partial(answer, method, given, names, memory, agent, asks=_asks_person(ctx))
             try:
+                if method in AT_ONCE:
+                    return result.model_validate(listing(method, given, names))
+                memory, agent = memory_for(ctx), _client_name(ctx)
+                asks, enveloped = _asks_person(ctx), not _speaks_handshake(ctx)
+                work = partial(answer, method, given, names, memory, agent, asks=asks, enveloped=enveloped)
                 found = await anyio.to_thread.run_sync(work, abandon_on_cancel=True)
             except RequestError as exc:
                 raise MCPError(code=exc.code, message=exc.message, data=exc.data) from exc
             if not isinstance(found, Question):
                 return result.model_validate(found)
-            if not _speaks_handshake(ctx):
+            if enveloped:
                 return types.InputRequiredResult.model_validate(found.required)
             response = await _asked(ctx, found)
             return result.model_validate(

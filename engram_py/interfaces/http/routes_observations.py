@@ -9,7 +9,7 @@ from pydantic import Field, StrictFloat, StrictInt
 from engram_py.app import Engram
 from engram_py.errors import InvalidArgumentError
 from engram_py.interfaces.http.answers import Answer, DeletedOut, Notes, ObservationOut, Text, limited, shown
-from engram_py.interfaces.http.errors import ProjectMismatchError, SaveResultNotFoundError
+from engram_py.interfaces.http.errors import SaveResultNotFoundError
 from engram_py.interfaces.http.routing import (
     Id,
     InSession,
@@ -24,11 +24,10 @@ from engram_py.interfaces.http.routing import (
 )
 from engram_py.interfaces.shared_arguments import SAVE, UPDATE
 from engram_py.interfaces.wording import render
-from engram_py.observations.arguments import change_of, draft_of
+from engram_py.observations.arguments import change_of, check_owner, draft_of
 from engram_py.observations.browse import MOST
 from engram_py.observations.save import committed
 from engram_py.observations.values import Saved
-from engram_py.projects.values import InvalidProjectError, normalize_project
 from engram_py.relations.relations import DEFAULT, STATUSES
 from engram_py.relations.relations import MOST as MOST_RELATIONS
 from engram_py.relations.table import replacement
@@ -114,10 +113,15 @@ def update_observation(
     app: Engram, id: Id, project: str | None = None, expected_project: Owner = None, **given: Any
 ) -> object:
     """Correct an observation; its old text stays in its history. The project never changes."""
-    check_owner(app, id, expected_project)
-    check_owner(app, id, project or None)
+    _check_owner(app, id, expected_project)
+    _check_owner(app, id, project or None)
     app.observations.update(id, change_of(given))
     return _whole(app, id)
+
+
+def _check_owner(app: Engram, observation_id: int, expected: str | None) -> None:
+    if expected is not None:
+        check_owner(app.store, observation_id, expected)
 
 
 def _whole(app: Engram, observation_id: int) -> ObservationOut:
@@ -133,7 +137,7 @@ def delete_observation(
     hard: Annotated[Switch, Field(description="Destroy it and its history; otherwise it is hidden.")] = None,
 ) -> object:
     """Hide an observation, or destroy it with `hard`."""
-    check_owner(app, id, expected_project)
+    _check_owner(app, id, expected_project)
     deleted = app.observations.delete(id, hard=bool(hard))
     return DeletedOut(id=deleted.id, status="deleted", hard_delete=deleted.hard)
 
@@ -160,18 +164,6 @@ def pin_observation(app: Engram, id: Id) -> object:
 def unpin_observation(app: Engram, id: Id) -> object:
     """Stop keeping an observation on top."""
     return app.observations.pin(id, pinned=False)
-
-
-def check_owner(app: Engram, observation_id: int, expected: str | None) -> None:
-    """Raises ProjectMismatchError when the observation is there and another project's, InvalidProjectError."""
-    if expected is None:
-        return
-    if not expected.strip():
-        raise InvalidProjectError(expected, "it is blank")
-    wanted = normalize_project(expected)
-    for row in app.browsing.whole([observation_id]):
-        if row.project != wanted:
-            raise ProjectMismatchError(observation_id, row.project, wanted)
 
 
 # --- relations ------------------------------------------------------------------------------------------------

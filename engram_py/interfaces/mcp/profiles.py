@@ -77,8 +77,8 @@ ADMIN = ("mem_delete", "mem_stats", "mem_timeline", "mem_merge_projects")
 # Arguments that the core has no room for: they are listed beside the tools of the layers.
 BESIDE_LAYERS: dict[str, dict[str, Any]] = {
     "mem_search": {
-        "in": {"enum": ["memories", "episodes", "turns", "prompts", "documents", "entities", "all"]},
-        "sort": {"enum": ["relevance", "recency", "salience"]},
+        "in": {"type": "string", "enum": ["memories", "episodes", "turns", "prompts", "documents", "entities", "all"]},
+        "sort": {"type": "string", "enum": ["relevance", "recency", "salience"]},
         "collection": {"type": "string", "description": "Only these collections."},
     }
 }

@@ -148,6 +148,7 @@ class UnknownResourceError(NotFoundError):
 
 
 HANDSHAKES = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+BATCHING = HANDSHAKES[:2]  # later versions took batches out of the protocol
 ENVELOPED = ("2026-07-28",)
 VERSION, CLIENT, CAPABILITIES, SERVER = (
     f"io.modelcontextprotocol/{name}" for name in ("protocolVersion", "clientInfo", "clientCapabilities", "serverInfo")
@@ -178,6 +179,7 @@ OFFERED = {
 }
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND = -32700, -32600, -32601
 INVALID_PARAMS, INTERNAL_ERROR, UNSUPPORTED_VERSION = -32602, -32603, -32022
+RESOURCE_NOT_FOUND = -32002  # of the handshakes; 2026-07-28 has INVALID_PARAMS for it
 
 # What a method's params hold: name → (type, whether it must be there). Every method may have a _meta.
 METHODS: dict[str, dict[str, tuple[type, bool]]] = {
@@ -209,7 +211,8 @@ class Client:
 
     def __init__(self) -> None:
         self._enveloped: bool | None = None  # which era it is, from the first request on
-        self._name: str | None = None  # what a client of the first era calls itself
+        self._version = ""  # what a client of the first era agreed to
+        self._name: str | None = None  # what it calls itself
         self._capabilities: object = None  # what that client can do
 
     def admit(self, method: str, params: Json) -> str:
@@ -270,6 +273,11 @@ class Client:
         """Whether it speaks the protocol that repeats the envelope in every request."""
         return bool(self._enveloped)
 
+    @property
+    def sends_batches(self) -> bool:
+        """Whether its version of the protocol has arrays of messages."""
+        return self._version in BATCHING
+
     def asks_person(self, params: Json) -> bool:
         """Return whether the client of an admitted request can put a question to the person."""
         return elicits(params["_meta"][CAPABILITIES] if self._enveloped else self._capabilities)
@@ -278,13 +286,13 @@ class Client:
         """Return the answer to what needs no memory, by a server that offers these tools."""
         if method == "initialize":
             asked = params["protocolVersion"]
-            version = asked if asked in HANDSHAKES else HANDSHAKES[-1]
-            return {"protocolVersion": version, "serverInfo": SERVER_INFO, **OFFERED}
+            self._version = asked if asked in HANDSHAKES else HANDSHAKES[-1]
+            return {"protocolVersion": self._version, "serverInfo": SERVER_INFO, **OFFERED}
         if method == "server/discover":
             return {"supportedVersions": list(ENVELOPED), **OFFERED}
         if method == "ping":
             return {}
-        return listing(method, names) if method in AT_ONCE else None
+        return listing(method, params, names) if method in AT_ONCE else None
 
     def with_metadata(self, method: str, result: Json) -> Json:
         """Return the result with what the client's version of the protocol asks for."""
@@ -367,8 +375,10 @@ def _supported(requested: object) -> Json:
     return {"supported": list(ENVELOPED)} | ({"requested": requested} if isinstance(requested, str) else {})
 
 
-def listing(method: str, names: Sequence[str]) -> Json:
-    """Return the answer to a method that is answered at once, by a server that offers these tools."""
+def listing(method: str, params: Json, names: Sequence[str]) -> Json:
+    """Return the answer to a method that is answered at once, by a server that offers these tools. Raises
+    RequestError."""
+    _check_page(params)
     if method == "tools/list":
         return {"tools": listed(names)}
     if method == "prompts/list":
@@ -376,15 +386,30 @@ def listing(method: str, names: Sequence[str]) -> Json:
     return {"resourceTemplates": TEMPLATES}
 
 
+def _check_page(params: Json) -> None:
+    """Every list is one page, so no cursor was given out: one that is sent would ask for the same page for ever."""
+    if params.get("cursor"):
+        raise RequestError(INVALID_PARAMS, "unknown cursor: the list has one page; ask for it without a cursor")
+
+
 def answer(
-    method: str, params: Json, names: Sequence[str], memory: Memory, agent: str, *, asks: bool = False
+    method: str,
+    params: Json,
+    names: Sequence[str],
+    memory: Memory,
+    agent: str,
+    *,
+    asks: bool = False,
+    enveloped: bool = False,
 ) -> Json | Question:
     """Return the answer to any other method. Raises RequestError.
 
-    ``asks``: the client can put a question to the person, which a call may answer with.
+    ``asks``: the client can put a question to the person, which a call may answer with. ``enveloped``: it speaks
+    2026-07-28.
     """
     if method == "tools/call":
         return _call(params, names, memory, agent, asks=asks)
+    _check_page(params)
     try:
         with memory.use(agent) as app:
             if method == "resources/list":
@@ -399,6 +424,8 @@ def answer(
         from engram_py.interfaces.wording.reasons import spelled
 
         code = INVALID_PARAMS if isinstance(exc, NotFoundError | InvalidInputError) else INTERNAL_ERROR
+        if method == "resources/read" and code == INVALID_PARAMS and not enveloped:
+            code = RESOURCE_NOT_FOUND
         raise RequestError(code, f"{exc.message}; {spelled(exc.next_step, 'mcp')}", {"code": exc.code}) from exc
 
 

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 logger = logger_of(__name__)
 
 Json = dict[str, Any]
+# Takes the answer to a request; None stands for one that is not answered any more.
+Reply = Callable[[Json | None], None]
 
 WORKERS = 4
 # How long after stdin closed, or after the answer before, a call in flight may take, in seconds: a save takes
@@ -231,17 +233,26 @@ class StdioClient:
         try:
             message = json.loads(line)
         except (ValueError, RecursionError):
-            self._refuse(None, RequestError(PARSE_ERROR, "not JSON; one JSON-RPC message per line"))
+            self._refuse(None, RequestError(PARSE_ERROR, "not JSON; one JSON-RPC message per line"), self._write)
             return
+        if not (isinstance(message, list) and message and self._client.sends_batches):
+            self._take_one(message, self._write)
+            return
+        batch = _Batch(self._write)
+        for one in message:
+            self._take_one(one, batch.expect(one))
+        batch.close()
+
+    def _take_one(self, message: Any, reply: Reply) -> None:
         request_id = plain_id(message)
         if not is_message(message):
-            self._refuse(request_id, RequestError(INVALID_REQUEST, "not a JSON-RPC 2.0 request"))
+            self._refuse(request_id, RequestError(INVALID_REQUEST, "not a JSON-RPC 2.0 request"), reply)
         elif "method" not in message:
             self._heard(request_id, message.get("result"))
         elif "id" not in message:
             self._notice(message["method"], message.get("params") or {})
         else:
-            self._request(request_id, message["method"], message.get("params") or {})
+            self._request(request_id, message["method"], message.get("params") or {}, reply)
 
     # The messages.
 
@@ -249,24 +260,26 @@ class StdioClient:
         """Of all notifications only a cancellation changes something: its request is not answered any more."""
         if method == "notifications/cancelled":
             with self._changed:
-                for request in [one for one in self._open if one.id == params.get("requestId")]:
+                asked = params.get("requestId")
+                for request in [one for one in self._open if one.id == asked and not one.answered]:
                     request.cancelled = True
                     self._open.remove(request)
+                    request.reply(None)
 
-    def _request(self, request_id: object, method: str, params: Json) -> None:
+    def _request(self, request_id: object, method: str, params: Json, reply: Reply) -> None:
         try:
             agent = self._client.admit(method, params)
             at_once = self._client.at_once(method, params, self._names)
         except RequestError as exc:
-            self._refuse(request_id, exc)
+            self._refuse(request_id, exc, reply)
             return
         if at_once is not None:
-            self._answer(request_id, method, at_once)
+            self._answer(request_id, method, at_once, reply)
             if self._early:
                 self._early = False
                 threading.Thread(target=self._open_early, args=(agent,), daemon=True).start()
             return
-        request = _Request(request_id, method, params, agent, asks=self._client.asks_person(params))
+        request = _Request(request_id, method, params, agent, reply, asks=self._client.asks_person(params))
         with self._changed:
             self._open.append(request)
             if len(self._open) > self._workers < WORKERS:
@@ -304,17 +317,28 @@ class StdioClient:
     def _result(self, request: _Request) -> Json | Question:
         if request.question is not None:
             return request.question.settled(request.response, self._memory, request.agent)
-        return answer(request.method, request.params, self._names, self._memory, request.agent, asks=request.asks)
+        enveloped = self._client.is_enveloped
+        return answer(
+            request.method,
+            request.params,
+            self._names,
+            self._memory,
+            request.agent,
+            asks=request.asks,
+            enveloped=enveloped,
+        )
 
     def _done(self, request: _Request, result: Json | RequestError) -> None:
-        if not request.cancelled:
+        with self._changed:
+            request.answered = not request.cancelled
+        if request.answered:
             if isinstance(result, RequestError):
-                self._refuse(request.id, result)
+                self._refuse(request.id, result, request.reply)
             else:
-                self._answer(request.id, request.method, result)
+                self._answer(request.id, request.method, result, request.reply)
         with self._changed:
             self._at_work -= 1
-            if not request.cancelled:
+            if request.answered:
                 self._open.remove(request)
             self._changed.notify_all()
 
@@ -352,16 +376,19 @@ class StdioClient:
 
     # The answers.
 
-    def _answer(self, request_id: object, method: str, result: Json) -> None:
+    def _answer(self, request_id: object, method: str, result: Json, reply: Reply) -> None:
         result = self._client.with_metadata(method, result)
-        self._write({"jsonrpc": "2.0", "id": request_id, "result": result})
+        reply({"jsonrpc": "2.0", "id": request_id, "result": result})
 
-    def _refuse(self, request_id: object, error: RequestError) -> None:
+    def _refuse(self, request_id: object, error: RequestError, reply: Reply) -> None:
         data = {} if error.data is None else {"data": error.data}
         about = {"code": error.code, "message": error.message, **data}
-        self._write({"jsonrpc": "2.0", "id": request_id, "error": about})
+        reply({"jsonrpc": "2.0", "id": request_id, "error": about})
 
-    def _write(self, message: Json) -> None:
+    def _write(self, message: Json | list[Json] | None) -> None:
+        """Send a message, or the answers to a batch; None stands for a request that is not answered."""
+        if message is None:
+            return
         text = json.dumps(message, ensure_ascii=False, separators=(",", ":")) + "\n"
         with self._changed:
             self._unwritten += 1
@@ -391,13 +418,42 @@ class StdioClient:
         os._exit(0)
 
 
+class _Batch:
+    """The answers to the requests of one array, which are written as one array once there are all."""
+
+    def __init__(self, write: Callable[[list[Json]], None]) -> None:
+        self._write = write
+        self._lock = threading.Lock()
+        self._answers: list[Json] = []
+        self._waited_for = 1  # until the array is read whole
+
+    def expect(self, message: object) -> Reply:
+        """Return what takes the answer to a message; a notification and a response get none."""
+        answered = not is_message(message) or (isinstance(message, dict) and {"id", "method"} <= message.keys())
+        with self._lock:
+            self._waited_for += answered
+        return self._take
+
+    def close(self) -> None:
+        self._take(None)
+
+    def _take(self, answer: Json | None) -> None:
+        with self._lock:
+            self._answers += [] if answer is None else [answer]
+            self._waited_for -= 1
+            complete = self._waited_for == 0 and bool(self._answers)
+        if complete:
+            self._write(self._answers)
+
+
 class _Request:
     """A request that a thread answers; with a ``question``, once the person answered that."""
 
-    __slots__ = ("agent", "asks", "cancelled", "id", "method", "params", "question", "response")
+    __slots__ = ("agent", "answered", "asks", "cancelled", "id", "method", "params", "question", "reply", "response")
 
-    def __init__(self, request_id: object, method: str, params: Json, agent: str, *, asks: bool) -> None:
+    def __init__(self, request_id: object, method: str, params: Json, agent: str, reply: Reply, *, asks: bool) -> None:
         self.id, self.method, self.params, self.agent, self.asks = request_id, method, params, agent, asks
-        self.cancelled = False
+        self.reply = reply
+        self.cancelled = self.answered = False
         self.question: Question | None = None
         self.response: object = None

@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from engram_py.dataclass import dataclass, replace
 from engram_py.errors import EngramError
+from engram_py.interfaces.mcp.argument_checks import UnknownArgumentError
 from engram_py.interfaces.shared_arguments import as_text
 from engram_py.lazy import logger_of
 
@@ -214,6 +215,9 @@ def _answered(
     try:
         values, answer = tool.parse(arguments)
         with memory.use(agent) as app:
+            expected = tool.expected_project(arguments)
+            if expected is not None:
+                _check_project(app, str(expected), tool, values)
             if tool.name in OF_SESSIONS:
                 app.ledger.settle()
             with app.usage.collected() as surfaced:
@@ -233,11 +237,28 @@ def _answered(
             return render.with_notes(said, notes, "mcp")
 
         return _asked(value, worded) if asks else _result(worded(value))
+    except UnknownArgumentError as exc:  # which says it itself
+        return _failure(exc, [], wants_json=wants_json)
     except EngramError as exc:
         return _failure(exc, notes, wants_json=wants_json)
     except Exception:
         logger.exception("%s failed", tool.name)
         return _failure(InternalError(tool.name), notes, wants_json=wants_json)
+
+
+def _check_project(app: Engram, expected: str, tool: Tool, values: Mapping[str, Any]) -> None:
+    """Raises ProjectMismatchError where a call would write elsewhere than expected, InvalidProjectError."""
+    from engram_py.observations.arguments import check_owner, check_place
+
+    ids = tool.named_ids(values)
+    for number in ids:
+        check_owner(app.store, number, expected)
+    if "judgment_id" in values:
+        check_place(app.relations.show(values["judgment_id"]).project, expected)
+    elif not ids:
+        session_id = values.get("id" if tool.name in OF_SESSIONS else "session_id")
+        place = app.projects.for_read(values.get("project") or values.get("to"), session_id=session_id)
+        check_place(place.project, expected)
 
 
 def _asked(value: Any, worded: Callable[[object], str]) -> Json | Question:

@@ -18,12 +18,14 @@ from typing import Annotated, Any, ParamSpec, TypeVar
 
 from engram_py.dataclass import dataclass, field
 from engram_py.errors import InvalidArgumentError, InvalidTextError
+from engram_py.interfaces.mcp.argument_checks import SwallowedArgumentsError, UnknownArgumentError, swallowed
 from engram_py.interfaces.shared_arguments import (
     FieldArgument,
     as_text,
     is_text,
     mended_names,
     names_document,
+    nearest,
     unknown_names,
 )
 from engram_py.lazy import regex
@@ -33,10 +35,12 @@ REQUIRED: Any = object()
 
 @dataclass(frozen=True)
 class Field:
-    """The schema of an argument. ``quiet``: it is accepted, and not published."""
+    """The schema of an argument. ``texts`` are the properties of each object in a list of objects. ``quiet``: it is
+    accepted, and not published."""
 
     description: str = ""
     enum: Sequence[str] = ()
+    texts: Sequence[str] = ()
     quiet: bool = False
 
 
@@ -60,16 +64,25 @@ class Argument:
 
     @property
     def schema(self) -> dict[str, Any] | None:
-        """Return the schema that is published, without anything that a model does not need."""
+        """Return the schema that is published: nothing that a model does not need or that one of them refuses.
+
+        Strict modes refuse ``default``, so the description says it.
+        """
         found = dict(self._schema)
         for part in self._fields:
             if part.quiet:
                 return None
             found |= {"enum": list(part.enum)} if part.enum else {}
+            found |= {"items": _object_of(part.texts)} if part.texts else {}
             found |= {"description": part.description} if part.description else {}
         if not self.required and self.default not in (None, "", False):
-            found["default"] = self.default
+            found["description"] = f"{found.get('description', '')} Default: {self.default}.".strip()
         return found
+
+    @property
+    def names_observation(self) -> bool:
+        """Whether it is the id of an observation."""
+        return _without_hash in self._before
 
     def read(self, value: object) -> Any:
         """Return the value as the tool takes it. Raises InvalidArgumentError."""
@@ -79,6 +92,10 @@ class Argument:
             except ValueError as exc:
                 raise InvalidArgumentError(self.name, value, expected=str(exc)) from None
         return self._check(self.name, value)
+
+
+def _object_of(texts: Sequence[str]) -> dict[str, Any]:
+    return {"type": "object", "properties": {name: {"type": "string"} for name in texts}}
 
 
 def _unfolded(annotation: Any) -> tuple[Any, list[Any]]:
@@ -163,7 +180,7 @@ KINDS: dict[Any, tuple[dict[str, Any], Callable[[str, object], Any]]] = {
     float: ({"type": "number"}, _number),
     bool: ({"type": "boolean"}, _truth),
     list[str]: ({"type": "array", "items": {"type": "string"}}, _texts),
-    list[dict[str, Any]]: ({"type": "array", "items": {"type": "object", "additionalProperties": True}}, _objects),
+    list[dict[str, Any]]: ({"type": "array", "items": {"type": "object"}}, _objects),
 }
 
 
@@ -173,6 +190,7 @@ READS: Hints = {"readOnlyHint": True, "destructiveHint": False, "idempotentHint"
 WRITES: Hints = {"readOnlyHint": False, "destructiveHint": False, "idempotentHint": False, "openWorldHint": False}
 SETTLES: Hints = WRITES | {"idempotentHint": True}
 DELETES: Hints = SETTLES | {"destructiveHint": True}
+REPLACES: Hints = WRITES | {"destructiveHint": True}
 
 # Engram asks for these after an ambiguous project; here a project argument is enough, so they are taken and unused.
 UNUSED = frozenset({"project_choice_reason", "recovery_token"})
@@ -247,7 +265,10 @@ class Tool:
         """The published input schema."""
         arguments = self.arguments.values()
         properties: dict[str, Any] = {one.name: one.schema for one in arguments if one.schema is not None}
-        properties["response_format"] = {"enum": list(self.formats)}
+        if (
+            self.formats != FORMATS
+        ):  # every tool takes these two; text is what a model reads, JSON what a program asks for
+            properties["response_format"] = {"type": "string", "enum": list(self.formats)}
         required = [one.name for one in arguments if one.required]
         return {"type": "object", "properties": properties} | ({"required": required} if required else {})
 
@@ -256,6 +277,7 @@ class Tool:
         """The tool as the protocol lists it."""
         return {
             "name": self.name,
+            "title": self.title,
             "description": self.description,
             "inputSchema": self.parameters,
             "annotations": {"title": self.title, **self.hints},
@@ -266,7 +288,7 @@ class Tool:
 
         What only reads takes half a character for a question mark: it may have been cut off, and nothing is written.
 
-        Raises InvalidArgumentError, InvalidTextError.
+        Raises InvalidArgumentError, InvalidTextError, UnknownArgumentError, SwallowedArgumentsError.
         """
         given = dict(arguments)
         answer = given.pop("response_format", None) or self.formats[0]
@@ -278,7 +300,13 @@ class Tool:
             if alias in given:
                 value = given.pop(alias)
                 given.setdefault(name, value)
+        for name, value in given.items():
+            if isinstance(value, str) and (
+                taken := swallowed(name, value, [one.name for one in self.arguments.values()])
+            ):
+                raise SwallowedArgumentsError(self.name, name, taken)
         values = {name: _value(one, given.get(one.name)) for name, one in self.arguments.items()}
+        self._refuse_unknown(given)
         if self.hints is READS:
             return {name: as_text(one) if isinstance(one, str) else one for name, one in values.items()}, str(answer)
         for name, value in values.items():
@@ -287,10 +315,47 @@ class Tool:
                     raise InvalidTextError(name, "a lone surrogate")
         return values, str(answer)
 
+    def _refuse_unknown(self, given: Mapping[str, Any]) -> None:
+        """Refuse an argument without which the call would write something else than was meant.
+
+        That is any one of a call that destroys; of other writes a misspelled one, and one of another tool. What only
+        reads is answered, with a note.
+        """
+        own = {one.name for one in self.arguments.values()}
+        strange = [name for name in given if name not in own | UNUSED | set(self._guards) and given[name] is not None]
+        if self.hints is READS or not strange:
+            return
+        of_others = {one.name for tool in TOOLS.values() for one in tool.arguments.values()} - {"session_id"}
+        for name in strange:
+            near = nearest(name, own - given.keys())  # beside the one that was meant it says nothing new
+            if self.hints["destructiveHint"] or near or name in of_others:
+                raise UnknownArgumentError(self.name, name, near, sorted(own))
+
+    def expected_project(self, given: Mapping[str, Any]) -> object:
+        """Return the project that a call expects to write in. One that names observations may call it ``project``."""
+        found = [given[name] for name in self._guards if given.get(name) is not None]
+        return found[0] if found else None
+
+    @cached_property
+    def _guards(self) -> tuple[str, ...]:
+        """The arguments that say where a call expects to write, which every tool that writes takes."""
+        if self.hints is READS:
+            return ()
+        names_one = any(one.names_observation for one in self.arguments.values())
+        return (
+            ("expected_project", "project") if names_one and "project" not in self.arguments else ("expected_project",)
+        )
+
+    def named_ids(self, values: Mapping[str, Any]) -> list[int]:
+        """Return the observations that the checked arguments name."""
+        named = [values[name] for name, one in self.arguments.items() if one.names_observation]
+        return [one for one in named if isinstance(one, int)]
+
     def remarks(self, given: Mapping[str, Any]) -> list[str]:
         """Return a sentence for each unknown argument, naming the one it resembles, and for each that was changed."""
         known = {one.name for one in self.arguments.values()} | {"response_format"}
-        notes = unknown_names((name for name in given if name not in UNUSED | self.aliases.keys()), known)
+        taken = UNUSED | self.aliases.keys() | set(self._guards)
+        notes = unknown_names((name for name in given if name not in taken), known)
         return notes + (mended_names(given) if self.hints is READS else [])
 
 

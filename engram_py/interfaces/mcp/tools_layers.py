@@ -13,6 +13,7 @@ from engram_py.interfaces.mcp.tool_registry import (
     DELETES,
     QUIET,
     READS,
+    REPLACES,
     SETTLES,
     WRITES,
     Before,
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 ACTIONS = ("list", "show", "graph", "link", "alias", "merge", "archive", "restore")
 
 
-@tool(title="Entities", hints=WRITES)
+@tool(title="Entities", hints=REPLACES)
 def mem_entity(
     app: Engram,
     action: Annotated[str, Field(enum=ACTIONS)] = "list",
@@ -91,7 +92,7 @@ def _given(name: str, value: str | None) -> str:
     return value
 
 
-@tool(title="Who the user is", hints=WRITES, aliases={"content": "text"})
+@tool(title="Who the user is", hints=REPLACES, aliases={"content": "text"})
 def mem_identity(
     app: Engram,
     action: Annotated[str, Field(description="list, add, remove or profile.")] = "list",
@@ -144,19 +145,27 @@ SCOPES = ("pinned", "episodes", "transcript")
 
 
 def _read(value: object) -> object:
-    """Some hosts send a list as the JSON text of one."""
-    if not isinstance(value, str):
-        return value
-    try:
-        return json.loads(value)
-    except (ValueError, RecursionError):
-        raise ValueError("a list of {user, assistant} or {role, content}") from None
+    """Some hosts send a list as the JSON text of one, and a strict one every property that is listed, null or not."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            raise ValueError("a list of {user, assistant} or {role, content}") from None
+    return list(map(_given_parts, value)) if isinstance(value, list) else value
 
 
-Turns = Annotated[list[dict[str, Any]], Before(_read), Field(description="{user, assistant} or {role, content} each.")]
+def _given_parts(turn: object) -> object:
+    return {name: one for name, one in turn.items() if one is not None} if isinstance(turn, dict) else turn
 
 
-@tool(title="Take over a conversation", hints=SETTLES)
+Turns = Annotated[
+    list[dict[str, Any]],
+    Before(_read),
+    Field(description="{user, assistant} or {role, content} each.", texts=("user", "assistant", "role", "content")),
+]
+
+
+@tool(title="Take over a conversation", hints=DELETES)
 def mem_ingest(
     app: Engram,
     conversation_id: Annotated[
@@ -263,7 +272,7 @@ def mem_note(
     return app.notes.add(text, project=project, session_id=session_id, origin="agent")
 
 
-@tool(title="Write a file of the vault", hints=SETTLES)
+@tool(title="Write a file of the vault", hints=REPLACES)
 def mem_write(
     app: Engram,
     path: Path,

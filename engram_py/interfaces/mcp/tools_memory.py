@@ -117,7 +117,7 @@ def mem_get_observation(
     return app.open(id, history=include_history, cursor=history_cursor)
 
 
-@tool(title="Correct a memory", hints=SETTLES, aliases={"observation_id": "id"}, fields=UPDATE)
+@tool(title="Correct a memory", hints=WRITES, aliases={"observation_id": "id"}, fields=UPDATE)
 def mem_update(app: Engram, id: ObservationId, **given: Any) -> Changed:
     """Correct an observation that is wrong; its old text stays in its history."""
     from engram_py.observations.arguments import change_of
@@ -139,8 +139,8 @@ def mem_delete(
 def mem_timeline(
     app: Engram,
     observation_id: ObservationId,
-    before: int = 5,
-    after: int = 5,
+    before: Annotated[int, Field(description="How many before it.")] = 5,
+    after: Annotated[int, Field(description="How many after it.")] = 5,
     project: Annotated[str | None, QUIET] = None,
 ) -> Timeline:
     """What was saved before and after an observation in its session."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from engram_py.dataclass import dataclass
-from engram_py.files import expanded
+from engram_py.files import expanded, in_home
 from engram_py.lazy import install_source
 
 System = Literal["linux", "darwin", "windows"]
@@ -92,7 +92,7 @@ class Machine:
 
 def this_machine(project: Path) -> Machine:
     system: System = "windows" if os.name == "nt" else "darwin" if sys.platform == "darwin" else "linux"
-    return Machine(system=system, home=Path.home(), environ=dict(os.environ), project=project)
+    return Machine(system=system, home=in_home(""), environ=dict(os.environ), project=project)
 
 
 # The plugin for Claude Code, and the one that agents install from the repository.

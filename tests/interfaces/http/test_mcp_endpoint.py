@@ -170,3 +170,16 @@ async def test_an_unknown_connection_and_an_unknown_method_are_refused(shared: R
     unknown = shared.ask("POST", "/mcp", json.dumps(INITIALIZE).encode(), ACCEPT | {"Mcp-Session-Id": "nobody"})
     assert unknown.status == 404
     assert shared.ask("PATCH", "/mcp", b"", ACCEPT).status == 405
+
+
+@pytest.mark.parametrize("version", ["1999-01-01", "nonsense"])
+async def test_an_unknown_version_in_the_header_is_named_with_those_there_are(shared: Running, version: str) -> None:
+    listing = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).encode()
+
+    refused = shared.ask("POST", "/mcp", listing, ACCEPT | {"Mcp-Protocol-Version": version})
+
+    assert refused.status == 400
+    error = json.loads(refused.body)["error"]
+    assert (error["code"], error["data"]["requested"]) == (-32022, version)
+    assert f"mcp-protocol-version is '{version}'" in error["message"]
+    assert "2025-11-25, 2026-07-28" in error["message"]

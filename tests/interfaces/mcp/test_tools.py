@@ -196,7 +196,15 @@ async def test_every_tool_says_what_it_may_do(settings: Settings) -> None:
         assert tool.description, name
     reads = {name for name, tool in tools.items() if tool.annotations and tool.annotations.read_only_hint}
     destroys = {name for name, tool in tools.items() if tool.annotations and tool.annotations.destructive_hint}
-    assert destroys == {"mem_delete", "mem_merge_projects"}
+    assert destroys == {
+        "mem_delete", "mem_merge_projects",
+        "mem_write",  # a file is overwritten
+        "mem_ingest",  # another conversation of the same name replaces it
+        "mem_entity", "mem_identity",  # merge, archive and remove
+    }  # fmt: skip
+    repeatable = {name for name, tool in tools.items() if tool.annotations and tool.annotations.idempotent_hint}
+    assert repeatable.isdisjoint({"mem_write", "mem_update", "mem_note", "mem_checkpoint"})  # append, find and replace
+    assert all(tool.title == tool.annotations.title for tool in tools.values() if tool.annotations)
     assert reads == {
         "mem_search", "mem_context", "mem_get_observation", "mem_timeline", "mem_suggest_topic_key",
         "mem_current_project",

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.interfaces.mcp.agent import INITIALIZE, Exchange, exchange, rows, tool_call
+from tests.interfaces.mcp.agent import INITIALIZE, Exchange, as_line, exchange, rows, start_server, talk, tool_call
 from tests.interfaces.mcp.record import RECORDED, Process, normal, recorded, text_of
 from tests.template import ready
 
@@ -36,6 +36,58 @@ def test_lines_that_are_not_json_are_answered_and_the_server_lives(folder: Path)
 
     assert refusals(answered) == [(None, -32700)] * len(lines)
     assert answered.to("ping")["result"] == {}
+
+
+def agreed(version: str) -> dict[str, Any]:
+    return INITIALIZE | {"params": INITIALIZE["params"] | {"protocolVersion": version}}  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("version", ["2024-11-05", "2025-03-26"])
+def test_an_array_of_messages_is_answered_by_one_array_where_the_version_has_batches(
+    here: Path, data_dir: Path, version: str
+) -> None:
+    batch = [
+        PING,
+        {"jsonrpc": "2.0", "method": "notifications/progress", "params": {}},
+        tool_call("save", "mem_save", title="Chose uv", content="Fast."),
+        [],
+        {"jsonrpc": "2.0", "id": "odd", "method": "zap"},
+    ]
+    only_notices = [{"jsonrpc": "2.0", "method": "notifications/initialized"}]
+    server = start_server(here)
+    talk(server, agreed(version))
+    output, _ = server.communicate(b"".join(map(as_line, map(json.dumps, (batch, only_notices, [])))), timeout=60)
+
+    arrays = [json.loads(line) for line in output.splitlines()]
+    [answers] = [one for one in arrays if isinstance(one, list)]
+    assert {one["id"] for one in answers} == {"ping", "save", None, "odd"}
+    assert {one["id"]: one["error"]["code"] for one in answers if "error" in one} == {None: -32600, "odd": -32601}
+    assert [one["error"]["code"] for one in arrays if isinstance(one, dict)] == [-32600]  # the empty array
+    assert rows(data_dir)["observations"] == 1
+
+
+def test_an_array_is_no_message_where_the_version_has_no_batches(folder: Path) -> None:
+    answered = exchange(folder, [json.dumps([PING])])
+
+    assert refusals(answered) == [(None, -32600)]
+
+
+def test_a_batch_is_answered_without_the_request_that_was_cancelled(here: Path) -> None:
+    cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
+    server = start_server(here)
+    talk(server, agreed("2025-03-26"))
+    output, _ = server.communicate(as_line(json.dumps([tool_call(1, "mem_context"), cancel, PING])), timeout=60)
+
+    [[*answers]] = [json.loads(line) for line in output.splitlines()]
+    assert "ping" in [one["id"] for one in answers]
+
+
+@pytest.mark.parametrize("method", ["tools/list", "prompts/list", "resources/list", "resources/templates/list"])
+def test_a_cursor_that_nobody_gave_out_is_an_invalid_parameter(folder: Path, method: str) -> None:
+    answered = exchange(folder, [request(1, method, cursor="garbage"), request(2, method, cursor="")])
+
+    assert refusals(answered) == [(1, -32602)]
+    assert "cursor" in answered.to(1)["error"]["message"]
 
 
 NOT_TEXT = {"nul": ("\\u0000", "a NUL byte"), "half": (HALF, "a lone surrogate")}
