@@ -13,6 +13,8 @@ TABLES = {
     "counts": "The number of rows of each kind. Derived.",
     "projects": "The projects. Other tables refer to them by name.",
     "project_aliases": "Other names of a project: old ones after a merge, and chosen ones.",
+    "signatures": "What other people signed: each signature with the row and the clock that it is of.",
+    "trusted": "The projects that the user trusts an arrival in; without a time the answer was no.",
     "arrivals": "The folders, servers and files that rows came from, their authors, and which of them are trusted.",
     "project_confirmations": "The folders whose `.engram.json` may name a project with memories from other folders.",
     "project_identities": "The project of each repository: git directories of this machine and remotes without "
@@ -182,6 +184,7 @@ ERRORS = {
     "disk_full": "There is no space left. The write was rolled back.",
     "store_read_only": "The file or its directory cannot be written.",
     "store_io": "The operating system failed to read or write the file.",
+    "person_key_unusable": "The file of the person's key is damaged, or another account could write it.",
     "key_missing": "The memory is encrypted. The key cannot be read, or it is the wrong key.",
     "key_not_kept": "`engram encrypt` finds no keychain, or cannot write the key file.",
     "encryption_pending": "An interrupted `engram encrypt`, `decrypt` or `rekey` must be run again first.",

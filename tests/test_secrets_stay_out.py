@@ -15,8 +15,8 @@ import pytest
 
 from engram_py.errors import EngramError
 from engram_py.interfaces.web.access import Access
+from engram_py.privacy.signatures import Keyring
 from engram_py.sync.autosync.login import store_token, stored_token
-from engram_py.sync.sealing import Keys
 from tests import forked
 
 LETTERS = "q7Wm2Zx9Kd4Rt8Vb1Nc6Hy3Jf5Lg0Ps"
@@ -318,7 +318,7 @@ def _login_token(data_dir: Path) -> str:
 READERS: dict[str, Callable[[Path], object]] = {
     "http.token": lambda data_dir: Access(data_dir).bearer(),
     "page.key": lambda data_dir: Access(data_dir).form_token("visitor"),
-    "sync/device.key": lambda data_dir: Keys(data_dir).device("laptop").to_bytes(),
+    "sync/device.key": lambda data_dir: Keyring(data_dir).person.to_bytes(),
     "cloud-token.json": lambda data_dir: (
         stored_token(data_dir, "https://team.example", "file") or _login_token(data_dir)
     ),

@@ -190,12 +190,13 @@ def _refusal(row: Incoming, allowed: dict[str, Right]) -> Rejected | None:
 def _whole_refusal(
     batch: EntryBatch, may: list[Incoming], refused: list[Rejected], allowed: dict[str, Right]
 ) -> PolicyForbiddenError | SyncPausedError | None:
-    """Return the error of a push whose every row is refused before it is read."""
-    if may or not refused or batch.rejected or any(refusal.reason_code == "dated_ahead" for refusal in refused):
+    """Return the error of a push whose every row is refused for its project: not granted, or paused."""
+    codes = {refusal.reason_code for refusal in refused}
+    if may or not refused or batch.rejected or not codes <= {"policy_forbidden", "sync-paused"}:
         return None
     projects = {row.mutation.project for row in batch.rows}
     paused = sorted(name for name in projects if name in allowed and allowed[name].writes)
-    if paused:
+    if "sync-paused" in codes:
         return SyncPausedError(paused[0], allowed[paused[0]].paused_reason)
     return PolicyForbiddenError(f"write to {', '.join(sorted(projects)[:5])}")
 

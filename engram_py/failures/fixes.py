@@ -270,7 +270,7 @@ class Fixes:
         places = [f"in {where}" for key in failure.keys[:1] if (where := key.partition(" @ ")[2])]
         content = "\n".join([*quoted, *places, f"Command: `{_ticked(command)}`", "", *remedies, *why])
         topic = (old.topic_key if old else None) or topic_of(failure.keys[0])
-        title = f"Fix: {lines[0]}"[:200]
+        title = f"Fix of {quoted[0]}"[:200]  # what a tool printed is quoted
         draft = Draft(title, content, _TYPE, "project", topic, tool_name="hook", origin="derived", files=tuple(files))
         saved = self._observations().save(draft, session_id=session_id)
         return saved.id

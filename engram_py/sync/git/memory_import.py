@@ -139,6 +139,8 @@ class MemoryImport:
             if is_ahead(file.clock, now_milliseconds=self._now):
                 raise MemoryFileError(f"clock: {dated(file.clock)} is in the future; restore the line from git")
             mutations(file, job.project, file.clock, moment=_moment(0))  # what it says can be said, edited or not
+            if job.trusted and self._signer(file) not in job.trusted | job.keys.own:
+                raise MemoryFileError("no trusted device signed it; `engram sync --trusted` lists them")
             return file
 
         def in_time() -> Iterator[str]:
@@ -171,12 +173,16 @@ class MemoryImport:
     def _is_committed(self, note: Noted) -> bool:
         return self._place.git.head.get(note.name) == note.blob
 
+    def _signer(self, file: MemoryFile) -> str:
+        """Return the key that signed a file as it is, empty without one."""
+        if not file.signature:
+            return ""
+        return row_signer(signed_content(mutations(file, self._place.job.project)[0]), file.signature)
+
     def _is_signed(self, file: MemoryFile) -> bool:
         """Return whether the user's key signed a file as it is."""
-        if not file.signature:
-            return False
-        content = signed_content(mutations(file, self._place.job.project)[0])
-        return row_signer(content, file.signature) in self._place.job.keys.own
+        signer = self._signer(file)
+        return bool(signer) and signer in self._place.job.keys.own
 
     def _seen(self, file: MemoryFile, note: Noted, here: Row | None, *, is_claimed: bool) -> _Seen | None:
         """Return how git has a file; None where it waits, or git does not answer in time and it is read again."""

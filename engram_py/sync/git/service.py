@@ -403,8 +403,6 @@ def _reads(memories: MemoryPlace, warnings: list[Told]) -> bool:
             f"{NAME}/memories is not encrypted, and is not read: once everybody has synced, "
             f"git rm -r ':/{NAME}/memories'; `engram sync --allow-plain` reads it"
         )
-    elif job.trusted:
-        warnings.append(f"{NAME}/memories is not signed, and only trusted devices are read here (--untrust KEY)")
     elif memories.git.is_busy:
         warnings.append(_BUSY)
     else:
