@@ -217,6 +217,11 @@ def with_conflict(path: str) -> Applied:
     return Applied(path, "keep", "refused", path, said="it holds a merge conflict: mend it, then import again")
 
 
+def not_claimed(path: str) -> Applied:
+    said = "git shares this folder, so somebody else may have edited it: `engram vault import --mine` if you did"
+    return Applied(path, "keep", "refused", path, said=said)
+
+
 def plan_of(edit: Edit) -> Applied:
     title = edit.item.title or edit.item.content.split("\n")[0][:100]
     note = "the memory changed too; its text is kept as a version" if edit.conflict else ""

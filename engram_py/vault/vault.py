@@ -7,7 +7,7 @@ from __future__ import annotations
 import difflib
 import json
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
@@ -22,12 +22,22 @@ from engram_py.documents.values import DocumentNotFoundError
 from engram_py.entities.names import promoted_names
 from engram_py.errors import EngramError, InvalidArgumentError
 from engram_py.files import real_path, reason
+from engram_py.git.repository import find_repository
 from engram_py.lazy import logger_of
 from engram_py.observations.validation import intake_notes, slug_of
 from engram_py.projects.projects import Core
 from engram_py.relations.table import replacements
 from engram_py.text.normalize import has_conflict, plain_lines
-from engram_py.vault.applying import Applying, Now, digests_beside_items, edits, kept_beside, plan_of, with_conflict
+from engram_py.vault.applying import (
+    Applying,
+    Now,
+    digests_beside_items,
+    edits,
+    kept_beside,
+    not_claimed,
+    plan_of,
+    with_conflict,
+)
 from engram_py.vault.folder import (
     FILE_LIMIT_BYTES,
     Folder,
@@ -169,13 +179,23 @@ class Vault:
                 raise VaultEditedError([*(page.path for page in pages), *views])
             return self._export(folder, name)
 
-    def take_in(self, *, prune: bool = False, dry_run: bool = False, project: str | None = None) -> VaultImported:
+    def take_in(
+        self,
+        *,
+        prune: bool = False,
+        dry_run: bool = False,
+        project: str | None = None,
+        mine: bool | Collection[str] = False,
+    ) -> VaultImported:
         """Take what a person edited into the memory, and write the vault anew.
 
         A changed item is a revision, a new one a row by the write path, a missing one nothing unless ``prune`` deletes
         it (it can be undeleted). Of an item that the memory changed as well the memory's text becomes a version. What
         is no item, or is refused, is kept below its file, an edited JSON file beside it. A file with a merge conflict
         changes nothing and stays as it is. With ``dry_run`` nothing is changed.
+
+        In a folder that git shares anybody may have edited a file: it waits until the person says that the edits are
+        theirs, all of them or those of these files (``mine``).
         """
         name, folder = self._project(project), self.folder(project)
         with self._alone():
@@ -184,13 +204,14 @@ class Vault:
             conflicting = [page.path for page in edited if has_conflict(page.text)]
             texts = self._texts(name) if conflicting else {}
             unmerged = [path for path in conflicting if not has_conflict(texts.get(path, ""))]
-            pages = [page for page in edited if page.path not in unmerged]
+            paths = [page.path for page in edited if page.path not in unmerged]
+            theirs = self._not_claimed(folder, paths, mine)
+            pages = [page for page in edited if page.path not in (*unmerged, *theirs)]
+            left = (*map(with_conflict, unmerged), *map(not_claimed, theirs))
             wanted = [edit for edit in self._edits(folder, name, pages) if prune or edit.action != "delete"]
             if dry_run:
                 shown = [kept_beside(path, "would keep", "a file beside it") for path in views]
-                return VaultImported(
-                    str(folder.root), (*map(plan_of, wanted), *shown, *map(with_conflict, unmerged)), True
-                )
+                return VaultImported(str(folder.root), (*map(plan_of, wanted), *shown, *left), True)
             beside = [kept_beside(path, "kept", folder.set_aside(path, text)) for path, text in views.items()]
             for path in views:  # of an entity that the memory keeps elsewhere, or not at all, none is written anew
                 folder.remove(path)
@@ -199,9 +220,16 @@ class Vault:
             for edit, done in zip(wanted, applied, strict=True):
                 if done.outcome in ("kept", "refused"):
                     kept[edit.path] = "\n".join(filter(None, (kept[edit.path], edit.item.raw)))
-            exported = self._export(folder, name, kept, without=unmerged)
-            done_with = (*applied, *beside, *map(with_conflict, unmerged))
+            exported = self._export(folder, name, kept, without=[*unmerged, *theirs])
+            done_with = (*applied, *beside, *left)
             return VaultImported(str(folder.root), done_with, False, exported, exported.warnings)
+
+    def _not_claimed(self, folder: Folder, paths: Sequence[str], mine: bool | Collection[str]) -> list[str]:
+        """Return the edited files of a vault that git shares which the person has not said to be theirs."""
+        claimed = paths if mine is True else mine or ()
+        waiting = [path for path in paths if path not in claimed]
+        repository = find_repository(folder.root) if waiting else None
+        return waiting if repository is not None and repository.remote else []
 
     def status(self, *, project: str | None = None) -> VaultStatus:
         """Return the edits since the last export, and the memory's own changes."""
@@ -453,7 +481,7 @@ class VaultFiles:
         folder.write(path, whole)
         applied: tuple[Applied, ...] = ()
         if is_generated(path):
-            applied = self._vault.take_in(project=project).applied
+            applied = self._vault.take_in(project=project, mine={path}).applied
         return FileWritten(path, len(whole.encode()), applied, intake_notes(hidden.count, None))
 
     def read(self, path: str, *, project: str | None = None) -> FileText:

@@ -15,6 +15,7 @@ from engram_py.vault.folder import Folder, digest
 from engram_py.vault.markdown import TAIL
 from engram_py.vault.values import NotAVaultError, VaultEditedError
 from tests.memory import FakeClock, RepoMaker, words
+from tests.sync.git.conftest import run_git
 
 
 def everything(root: Path) -> dict[str, bytes]:
@@ -411,3 +412,20 @@ def test_an_init_of_an_older_vault_says_where_the_last_one_stays(app: Engram, ro
 
     assert f"engram vault init {root}" in words(*made.warnings)
     assert (root / "mine.md").exists()
+
+
+def test_an_edit_in_a_vault_that_git_shares_waits_until_somebody_says_that_it_is_theirs(
+    app: Engram, tmp_path: Path
+) -> None:
+    app.save(Draft("Cache", "We use redis.", "decision"), project="widgets")
+    app.vault.init(tmp_path / "vault", project="widgets")
+    run_git(tmp_path / "vault", "init", "-q")
+    run_git(tmp_path / "vault", "remote", "add", "origin", "https://git.example/team/vault.git")
+    [path] = [path for path in (tmp_path / "vault").rglob("*.md") if "We use redis." in path.read_text()][:1]
+    path.write_text(path.read_text().replace("We use redis.", "We use evilctl."))
+
+    assert {one.outcome for one in app.vault.take_in(project="widgets").applied} == {"refused"}
+    assert app.get(1).observation.content == "We use redis."
+    assert "We use evilctl." in path.read_text()
+    assert "updated" in {one.outcome for one in app.vault.take_in(project="widgets", mine=True).applied}
+    assert app.get(1).observation.content == "We use evilctl."

@@ -163,6 +163,7 @@ def export_command(app: Engram, project: str | None) -> object:
 @click.option(
     "--prune", is_flag=True, help="Delete memories whose bullet was removed; `engram undelete` brings them back."
 )
+@click.option("--mine", is_flag=True, help="Say that the edits are yours, in a folder that git shares.")
 @dry_run_option
 @project_option
 def import_command(app: Engram, **options: Any) -> object:
