@@ -233,7 +233,7 @@ def rendered(call: Call, context: Context) -> str:
     from engram_py.interfaces.wording.context import context_text
 
     # What a hook prints is read by the model, which has the tools.
-    return context_text(replace(context, warnings=()), call.app.journal.moment(), "mcp")
+    return context_text(replace(context, warnings=()), call.app.journal.calendar.local, "mcp")
 
 
 def ensure_session(call: Call) -> None:
