@@ -15,7 +15,6 @@ from engram_py.text.words import (
     is_folded,
     is_foreign,
     is_unspaced,
-    lowered,
     narrow,
     pairs,
     segment_terms,
@@ -305,7 +304,7 @@ def phrase(text: str) -> str:
 
 def _either(words: str, after: str = "") -> str:
     """Return the FTS5 expression of words as they are written, or as the index has them beside that: without marks."""
-    written = [lowered(word)[:_MAX_WORD_CHARS] for word in words.split()]
+    written = [word.lower()[:_MAX_WORD_CHARS] for word in words.split()]
     spellings = dict.fromkeys([" ".join(written)])
     if not all(map(is_folded, written)):
         spellings |= dict.fromkeys([folded(" ".join(written))])
@@ -343,7 +342,7 @@ def _distinct_words(runs: Sequence[str]) -> dict[str, str]:
     for run in runs:
         # Of a script without blanks a whole question can be one run: its pairs are the words, as in the index.
         for segment in pairs(run) if is_unspaced(run) else (run,):
-            found.setdefault(lowered(segment)[:_MAX_WORD_CHARS], segment)
+            found.setdefault(segment.lower()[:_MAX_WORD_CHARS], segment)
     return found
 
 

@@ -52,13 +52,6 @@ def _pattern(text: str) -> re.Pattern[str]:
     return _marked_pattern() if max(text) >= chr(_MARKS_FROM) else WORD
 
 
-def lowered(word: str) -> str:
-    """Return a word as the index folds it to lower case."""
-    if word.isascii() or not _young_capitals().search(word):
-        return word.lower()
-    return "".join(letter if _young_capitals().match(letter) else letter.lower() for letter in word)
-
-
 def narrow(text: str) -> str:
     """Return a text with the letters, digits and marks that keyboards of East Asia write wide, or Japanese ones half as
     wide, as they are written elsewhere."""
@@ -72,7 +65,15 @@ def _widths() -> re.Pattern[str]:
 
 def is_folded(word: str) -> bool:
     """Return whether the tokenizer of the index writes a word as ``folded`` does."""
-    return word.isascii() or folded(word) == lowered(word) or _marked_latin().fullmatch(word) is not None
+    if word.isascii() or _marked_latin().fullmatch(word):
+        return True
+    small = word.lower()
+    return folded(word) == small and (small == word or not any(map(_is_young_capital, word)))
+
+
+def _is_young_capital(letter: str) -> bool:
+    """Return whether a letter got its small one after Unicode 3.2: that of the tokenizer (6.1) may not know it."""
+    return letter != letter.lower() and unicodedata.ucd_3_2_0.category(letter) != unicodedata.category(letter)
 
 
 @cache
@@ -100,17 +101,6 @@ def is_unspaced(segment: str) -> bool:
 def holds_unspaced(text: str) -> bool:
     """Return whether some of a text is of a script that writes no spaces."""
     return not text.isascii() and max(text) >= _FIRST_UNSPACED
-
-
-@cache
-def _young_capitals() -> re.Pattern[str]:
-    # Cherokee, Georgian, Osage, Adlam and others: to SQLite's tokenizer, which knows Unicode 6.1, they have no small
-    # letters (each letter of Python 3.11's tables was asked).
-    return re.compile(
-        "[\u037f\u0528-\u052e\u13a0-\u13f5\u1c90-\u1cbf\u2c2f\ua698-\ua69a\ua796-\ua79e\ua7ab-\ua7d8\ua7f5"
-        "\U000104b0-\U000104d3\U00010570-\U00010595\U00010c80-\U00010cb2\U000118a0-\U000118bf\U00016e40-\U00016e5f"
-        "\U0001e900-\U0001e921]"
-    )
 
 
 @cache
@@ -161,7 +151,7 @@ def _terms(text: str) -> Iterator[str]:
             yield from segment_terms(part)
         if len(parts) == 1:
             continue
-        spaced = [lowered(part) for part in parts if not is_unspaced(part)]
+        spaced = [part.lower() for part in parts if not is_unspaced(part)]
         if len(spaced) == len(parts) <= MAX_COMPOUND_PARTS:
             yield "".join(spaced)  # rate_limit and rate-limit are found by ratelimit, rateLimit
         else:
@@ -172,7 +162,7 @@ def _marked_beside_unspaced(text: str) -> Iterator[str]:
     """Yield words with marks of their own, which are no token where a script without blanks follows."""
     if holds_unspaced(text):
         words = (word for word in segments(text) if not (word.isascii() or is_unspaced(word)))
-        yield from (lowered(word) for word in words if any(unicodedata.category(one)[0] == "M" for one in word))
+        yield from (word.lower() for word in words if any(unicodedata.category(one)[0] == "M" for one in word))
 
 
 def folded_words(text: str) -> list[str]:
@@ -188,7 +178,7 @@ def segment_terms(segment: str) -> list[str]:
     if is_unspaced(segment):
         return pairs(segment)
     parts = camel_parts(narrow(segment))
-    return [lowered(part) for part in parts] if len(parts) > 1 else []
+    return [part.lower() for part in parts] if len(parts) > 1 else []
 
 
 def pairs(run: str) -> list[str]:
