@@ -173,8 +173,13 @@ class Calendar:
     zone: tzinfo | None = UTC
 
     @property
+    def local(self) -> datetime:
+        """Now, in the zone of the user: in which times are shown."""
+        return self.now.astimezone(self.zone)
+
+    @property
     def today(self) -> date:
-        return self.now.astimezone(self.zone).date()
+        return self.local.date()
 
     def day_of(self, moment: str) -> date:
         """Return the day of a UTC text."""

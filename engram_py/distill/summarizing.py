@@ -86,7 +86,6 @@ logger = logger_of(__name__)
 LEAST_CHARS = 80
 MOST_ATTEMPTS = 3
 GIT_SECONDS = 5.0
-_DAY = len("2026-01-02")
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +166,8 @@ class Summarizing:
         if self._model is None:
             return Written(self._heuristic.distill(facts), "heuristic")
         if self._daily_tokens:
-            spent = runs.spent_since(self._store, self._journal.now()[:_DAY])[1]
+            calendar = self._journal.calendar
+            spent = runs.spent_since(self._store, calendar.midnight(calendar.today))[1]
             if spent >= self._daily_tokens:
                 raise DistillerFailed("daily_tokens_spent", counts=False)
         if session.attempts < MOST_ATTEMPTS:

@@ -24,7 +24,7 @@ from engram_py.lazy import regex
 from engram_py.observations import table as observations
 from engram_py.observations.values import Observation
 from engram_py.relations import table as relations
-from engram_py.text.normalize import dashed
+from engram_py.text.normalize import dashed, folded
 from engram_py.text.words import ENGLISH, read_words
 
 # Kinds of things; who calls something theirs by another word ("my colleague Dana Reyes") means a person.
@@ -161,6 +161,10 @@ class Known:
     def of(cls, store: Store, *slugs: str, project: str, scope: str) -> Known:
         """Return the rows of all entities; given ``slugs``, only those that tell which entities these are."""
         key = {"project": project, "scope": scope}
+        if slugs:
+            asked = set(map(folded, slugs))
+            foreign = table.foreign_named(store, [project])
+            slugs = (*slugs, *asked, *(slug for _, where, slug in foreign if where == scope and folded(slug) in asked))
         listed = table.rows_about(store, slugs, **key) if slugs else table.own_rows(store, **key)
         rows = {slug_in(row): row for row in listed}
         past = [row.sync_id for row in rows.values() if row.lifecycle == "historical"]
@@ -183,7 +187,15 @@ class Known:
     def canonical(self, slug: str) -> str:
         """Return the slug that a name goes by now."""
         slug = self.merged.get(slug, slug)
-        return slug if slug in self.rows else self.called.get(slug, slug)
+        if slug in self.rows:
+            return slug
+        return self.called.get(slug) or self._written_otherwise.get(folded(slug), slug)
+
+    @cached_property
+    def _written_otherwise(self) -> dict[str, str]:
+        """The slug of each name in folded letters, of two entities the first."""
+        names = [*((slug, slug) for slug in self.rows if slug not in self.merged), *self.called.items()]
+        return {folded(name): slug for name, slug in reversed(names)}
 
     def group(self, slug: str) -> tuple[str, ...]:
         """Return the slug, and those that mean it as well: of aliases, and of entities that were merged into it."""

@@ -156,6 +156,11 @@ where topic_key in (select value from json_each(:topics)) and topic_key is not n
   and {_PROJECTS}
 limit 50
 """
+# Whose name is not all ASCII: it may be written with other letters as well.
+FOREIGN_NAMED = f"""
+select project, scope, topic_key from observations indexed by observations_entity
+where {_OWN} and topic_key glob '*[^ -~]*' and {_PROJECTS} limit {MOST_ENTITIES}
+"""
 FACT_IDS = """
 select id from observations indexed by observations_about
 where about in (select value from json_each(:slugs)) and deleted_at is null and lifecycle = 'active'
@@ -176,6 +181,12 @@ def named_in(store: Store, slugs: Sequence[str], projects: Sequence[str] | None)
     topics = json.dumps([f"entity/{slug}" for slug in slugs])
     named |= {(p, s, key.removeprefix("entity/")) for p, s, key in store.tuples(OWN_NAMED, topics=topics, **seen)}
     return named
+
+
+def foreign_named(store: Store, projects: Sequence[str] | None) -> list[tuple[str, str, str]]:
+    """Return the entities whose slugs may be written in other letters, as project, scope and slug."""
+    rows = store.tuples(FOREIGN_NAMED, projects=None if projects is None else json.dumps(list(projects)))
+    return [(project, scope, key.removeprefix("entity/")) for project, scope, key in rows]
 
 
 def with_aliases(store: Store, projects: Sequence[str] | None) -> list[tuple[Any, ...]]:

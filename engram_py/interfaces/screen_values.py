@@ -203,7 +203,7 @@ def start_text(app: Engram, project: str) -> str:
 
 
 def _for_a_model(app: Engram, context: Context) -> str:
-    return context_text(replace(context, warnings=()), app.journal.moment(), "mcp")
+    return context_text(replace(context, warnings=()), app.journal.calendar.local, "mcp")
 
 
 _SHOWN = 50
@@ -250,7 +250,7 @@ def review(app: Engram, project: str | None) -> Review:
     held = {row.id for row in orders}
     unchecked = [row for row in app.browsing.unchecked(**place) if row.id not in held]
     derived = [row for row in app.browsing.unconfirmed(**place) if row.id not in held]
-    overdue = {one.id: _due(one.review_after) for one in due if not isinstance(one, StaleLine)}
+    overdue = {one.id: _due(app, one.review_after) for one in due if not isinstance(one, StaleLine)}
     stale = {one.id: anchors(one.anchors) for one in due if isinstance(one, StaleLine)}
     return Review(
         pairs=app.relations.pending(**place),
@@ -268,8 +268,12 @@ def review(app: Engram, project: str | None) -> Review:
     )
 
 
-def _due(date: str) -> str:
-    return f"due {date[:10]}" if date else "more harm than help; agents get it only when they ask"
+def _due(app: Engram, moment: str) -> str:
+    return (
+        f"due {app.journal.calendar.day_of(moment)}"
+        if moment
+        else "more harm than help; agents get it only when they ask"
+    )
 
 
 def _waiting(app: Engram, why: Mapping[int, str]) -> list[Waiting]:

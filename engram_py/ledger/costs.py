@@ -4,6 +4,7 @@ by week and session by session.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from datetime import date, timedelta
 from itertools import accumulate
@@ -19,7 +20,7 @@ from engram_py.observations.validation import clean_session_id
 from engram_py.projects.projects import Core
 from engram_py.reasons import Told
 from engram_py.sessions.values import SessionNotFoundError
-from engram_py.times import to_text
+from engram_py.times import Calendar
 
 Door = Literal["hook", "mcp", "http"]
 
@@ -118,7 +119,7 @@ class Costs:
         self._store, self._journal, self._projects = core.store, core.journal, core.projects
 
     def of(self, *, session_id: str | None = None, project: str | None = None, days: int | None = None) -> Cost:
-        """Return what was counted: of everything, or of one session, one project, the last days (UTC, today included).
+        """Return what was counted: of everything, or of one session, one project, the last days (today included).
 
         An observation counts as used when a session of the same scope cited it in the same days.
 
@@ -132,8 +133,8 @@ class Costs:
                 raise SessionNotFoundError(session_id)
         if project is not None:
             project = self._projects.existing(project)
-        since, warnings = self._since(days)
-        scope = {"session_id": session_id, "project": project, "since": since or ""}
+        since, since_at, warnings = self._since(days)
+        scope = {"session_id": session_id, "project": project, "since": since or "", "since_at": since_at}
         sessions = table.sessions(self._store, scope, limit=SESSIONS_SHOWN)
         shares = {
             name: Share(row["observations"], row["bytes"], tokens_of(row["bytes"]))
@@ -153,28 +154,32 @@ class Costs:
             recalled=shares["recalled"],
             cited=shares["cited"] if was_read else None,
             never_used=shares["never_used"] if was_read else None,
-            models=self._models(since) if session_id is None and project is None else None,
+            models=self._models(since_at) if session_id is None and project is None else None,
             warnings=warnings,
         )
 
-    def _models(self, since: str | None) -> ModelCost | None:
-        count, tokens, dollars = runs.spent_since(self._store, since or "")
+    def _models(self, since_at: str) -> ModelCost | None:
+        count, tokens, dollars = runs.spent_since(self._store, since_at)
         return ModelCost(count, tokens, round(dollars, 4)) if count else None
 
-    def _since(self, days: int | None) -> tuple[str | None, tuple[Told, ...]]:
+    def _since(self, days: int | None) -> tuple[str | None, str, tuple[Told, ...]]:
+        """Return the first of the last days, the moment at which it began, and a warning."""
         if days is None:
-            return None, ()
+            return None, "", ()
         days, warnings = clamp("days", days, 1, MOST_DAYS)
-        first = self._journal.moment() - timedelta(days=days - 1)
-        return to_text(first)[: len("2026-01-02")], warnings
+        calendar = self._journal.calendar
+        first = calendar.today - timedelta(days=days - 1)
+        return first.isoformat(), calendar.midnight(first), warnings
 
 
 _WEEK = timedelta(days=7)
-_MONDAY = "date(substr({}, 1, 10), 'weekday 0', '-6 days')"
+_MONDAY = "date(day, 'weekday 0', '-6 days')"
+_WEEKS = "weeks as materialized (select value ->> 0 as monday, value ->> 1 as begins from json_each(:weeks))"
+_MONDAY_BEFORE = "(select max(monday) from weeks where begins <= {})"
 
 _TOKENS = f"""
 {SCOPE}
-select {_MONDAY.format("day")} as week, count(distinct session_id), sum(bytes) from ledger
+select {_MONDAY} as week, count(distinct session_id), sum(bytes) from ledger
 where {IN_SCOPE} and day >= :since
 group by week
 """
@@ -182,9 +187,10 @@ group by week
 # Each memory counts once for a session. What a session cited is known where its messages were read.
 _GIVEN = f"""
 {SCOPE},
+{_WEEKS},
 given as (
     select session_id, observation_id, min(injected_at) as at from injections
-    where {IN_SCOPE} and injected_at >= :since
+    where {IN_SCOPE} and injected_at >= :since_at
     group by session_id, observation_id
 ),
 seen as (
@@ -194,7 +200,7 @@ seen as (
        or exists (select 1 from citations where session_id = given.session_id)
 )
 select
-    {_MONDAY.format("at")} as week, count(*), count(seen.session_id),
+    {_MONDAY_BEFORE.format("at")} as week, count(*), count(seen.session_id),
     count((
         select 1 from citations
         where session_id = given.session_id and observation_id = given.observation_id
@@ -206,16 +212,17 @@ group by week
 # Prompts are silent in sessions that hooks gave anything: elsewhere no hook may have been there to answer.
 _SILENT = f"""
 {SCOPE},
+{_WEEKS},
 asked as (
     select
-        session_id, {_MONDAY.format("created_at")} as week, count(*) as prompts,
+        session_id, {_MONDAY_BEFORE.format("created_at")} as week, count(*) as prompts,
         exists (select 1 from ledger where session_id = user_prompts.session_id and door = 'hook') as hooked
     from user_prompts
-    where {IN_SCOPE} and created_at >= :since
+    where {IN_SCOPE} and created_at >= :since_at
     group by session_id, week
 ),
 answered as (
-    select session_id, {_MONDAY.format("day")} as week, sum(calls) as calls from ledger
+    select session_id, {_MONDAY} as week, sum(calls) as calls from ledger
     where {IN_SCOPE} and day >= :since and door = 'hook' and name = 'user-prompt'
     group by session_id, week
 )
@@ -224,9 +231,12 @@ from asked left join answered using (session_id, week)
 group by week
 """
 
-_KEPT = """
-select date(made), date(gone), count from (
-    select substr(created_at, 1, 10) as made, substr(deleted_at, 1, 10) as gone, count(*) as count from observations
+# By the quarter of an hour, which is what the zones of the world differ by.
+_QUARTER = "substr({0}, 1, 14) || substr('00153045', substr({0}, 15, 2) / 15 * 2 + 1, 2)"
+_KEPT = f"""
+select made, iif(date(gone) is null, null, gone), count from (
+    select {_QUARTER.format("created_at")} as made, {_QUARTER.format("deleted_at")} as gone, count(*) as count
+    from observations
     where :project is null or project = :project
     group by made, gone
 )
@@ -259,7 +269,7 @@ order by id limit :most
 
 @dataclass(frozen=True, slots=True)
 class Week:
-    """One week from its Monday on (UTC).
+    """One week from its Monday on.
 
     ``given`` counts the memories that sessions were shown unasked, ``judged`` those of sessions whose messages were
     read, ``cited`` how many of these the agents cited. ``silent`` counts the prompts that a hook gave nothing.
@@ -309,15 +319,17 @@ class Unused:
     updated_at: str
 
 
-def weekly(store: Store, project: str | None, *, today: date, weeks: int) -> list[Week]:
+def weekly(store: Store, project: str | None, *, calendar: Calendar, weeks: int) -> list[Week]:
     """Return the last ``weeks`` weeks, oldest first, from the first one on in which there was anything."""
-    this = today - timedelta(days=today.weekday())
+    this = calendar.today - timedelta(days=calendar.today.weekday())
     mondays = [this - _WEEK * back for back in reversed(range(weeks))]
     scope = {"session_id": None, "project": project, "since": mondays[0].isoformat()}
+    begins = {day.isoformat(): calendar.midnight(day) for day in mondays}
+    scope |= {"since_at": begins[mondays[0].isoformat()], "weeks": json.dumps([*begins.items()])}
     tokens = _by_week(store.tuples(_TOKENS, **scope))
     given = _by_week(store.tuples(_GIVEN, **scope))
     silent = _by_week(store.tuples(_SILENT, **scope))
-    kept, saved = _kept(store, project, mondays)
+    kept, saved = _kept(store, project, mondays, calendar)
     found = []
     for place, monday in enumerate(day.isoformat() for day in mondays):
         sessions, size = tokens.get(monday, (0, 0))
@@ -356,18 +368,19 @@ def _by_week(rows: Iterable[tuple[object, ...]]) -> dict[str, tuple[int, ...]]:
     return {str(week): tuple(int(str(one)) for one in figures) for week, *figures in rows}
 
 
-def _kept(store: Store, project: str | None, mondays: list[date]) -> tuple[list[int], list[int]]:
+def _kept(store: Store, project: str | None, mondays: list[date], calendar: Calendar) -> tuple[list[int], list[int]]:
     """Return how many memories there were at the end of each week, and how many were saved in it."""
     saved, change = [0] * len(mondays), [0] * len(mondays)
     for made, gone, count in store.tuples(_KEPT, project=project):
-        place = _place(made, mondays)
+        day = calendar.day_of(made)
+        place = _place(day, mondays)
         change[place] += count
-        saved[place] += count if made >= mondays[0].isoformat() else 0
+        saved[place] += count if day >= mondays[0] else 0
         if gone is not None:
-            change[_place(max(gone, made), mondays)] -= count
+            change[_place(max(calendar.day_of(gone), day), mondays)] -= count
     return list(accumulate(change)), saved
 
 
-def _place(day: str, mondays: list[date]) -> int:
+def _place(day: date, mondays: list[date]) -> int:
     """Return the week that a day counts in: the first one for what is older, the last for a clock that is ahead."""
-    return min(max(0, (date.fromisoformat(day) - mondays[0]).days // 7), len(mondays) - 1)
+    return min(max(0, (day - mondays[0]).days // 7), len(mondays) - 1)

@@ -28,8 +28,6 @@ K = TypeVar("K")
 # Returns the session and the project of a caller. Called later, after the answer was sent.
 Caller = Callable[[], tuple[str, str]]
 
-_DAY = len("2026-01-02")
-
 _Key = tuple[str, str, str, str, str]  # session, project, day, door, name
 
 
@@ -90,7 +88,7 @@ class Ledger(Deferred):
         from engram_py.observations.validation import clean_session_id
 
         session_id = clean_session_id(session_id)
-        key = (session_id, "", self._journal.now()[:_DAY], "hook", event)
+        key = (session_id, "", str(self._journal.calendar.today), "hook", event)
         count_one(self._store, _row(key, 1, size), most=MOST_ROWS)
 
     def settle(self) -> None:
@@ -99,10 +97,11 @@ class Ledger(Deferred):
             answers, self._answers = self._answers, []
         callers = {(session_id, caller) for *_, session_id, caller, _ in answers}
         owners = {caller: _owner(*caller) for caller in callers}
+        calendar = self._journal.calendar
         with self._lock:
             for door, name, size, at, session_id, caller, shown in answers:
                 owner, project = owners[session_id, caller]
-                _add(self._sums, (owner, project, at[:_DAY], door, name), _Sum(1, size, at))
+                _add(self._sums, (owner, project, str(calendar.day_of(at)), door, name), _Sum(1, size, at))
                 for row_id in shown:
                     # An answer is shared evenly between what it shows: the parts are never more than the whole.
                     _add(self._recalls, (owner, row_id), _Sum(1, size // len(shown), at))
@@ -233,15 +232,15 @@ SHARES = f"""
 {SCOPE},
 injected as (
     select observation_id, sum(bytes) as bytes from injections
-    where {IN_SCOPE} and injected_at >= :since
+    where {IN_SCOPE} and injected_at >= :since_at
     group by observation_id
 ),
 recalled as (
     select observation_id, sum(bytes) as bytes from recalls
-    where {IN_SCOPE} and recalled_at >= :since
+    where {IN_SCOPE} and recalled_at >= :since_at
     group by observation_id
 ),
-cited as (select distinct observation_id from citations where {IN_SCOPE} and last_at >= :since),
+cited as (select distinct observation_id from citations where {IN_SCOPE} and last_at >= :since_at),
 shown as (
     select observation_id, sum(bytes) as bytes
     from (select * from injected union all select * from recalled)
@@ -296,7 +295,8 @@ def count_one(store: Store, row: Mapping[str, Any], *, most: int) -> None:
 
 
 def doors(store: Store, scope: Mapping[str, Any]) -> list[Row]:
-    """Calls and bytes of each tool, event and route. ``scope`` holds ``session_id``, ``project`` and ``since``."""
+    """Calls and bytes of each tool, event and route. ``scope`` holds ``session_id``, ``project``, the day ``since`` and
+    its beginning, ``since_at``."""
     return store.rows(DOORS, **scope)
 
 

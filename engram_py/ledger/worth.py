@@ -20,7 +20,6 @@ from engram_py.ledger.costs import tokens_of
 from engram_py.observations.arguments import kept_observation
 from engram_py.privacy.provenance import retired
 from engram_py.projects.projects import Core
-from engram_py.times import to_text
 
 WorthKind = Literal["guard", "fix", "memory"]
 KINDS: tuple[WorthKind, ...] = ("guard", "fix", "memory")
@@ -182,19 +181,21 @@ class Worths:
     def of(
         self, observation_id: int | None = None, *, project: str | None = None, days: int | None = None, limit: int = 20
     ) -> Worth:
-        """Return what came of one memory, or of all: ever, or given in the last days (UTC, today included).
+        """Return what came of one memory, or of all: ever, or given in the last days (today included).
 
         Raises ObservationNotFoundError, UnknownProjectError.
         """
         if observation_id is not None:
             kept_observation(self._store, observation_id)
         project = self._projects.existing(project) if project is not None else None
-        since = None if days is None else to_text(self._journal.moment() - timedelta(days=days - 1))[:10]
-        rows = self._store.rows(_WORTH, id=observation_id, project=project, since=since or "")
+        calendar = self._journal.calendar
+        since = None if days is None else calendar.today - timedelta(days=days - 1)
+        since_at = "" if since is None else calendar.midnight(since)
+        rows = self._store.rows(_WORTH, id=observation_id, project=project, since=since_at)
         memories = self._memories(rows)
         return Worth(
             project=project,
-            since=since,
+            since=None if since is None else since.isoformat(),
             all=_tally(row for row in rows if row["given"]),
             kinds=tuple(_compared(kind, [row for row in rows if row["kind"] == kind]) for kind in KINDS),
             memories=tuple(memories[:limit]),

@@ -33,7 +33,7 @@ from engram_py.observations.listing import Suggestion
 from engram_py.observations.values import TYPES, Observation
 from engram_py.privacy.provenance import unchecked
 from engram_py.reasons import Reason, reason
-from engram_py.text.normalize import TOPIC_KEY_LIMIT_CHARS, folded
+from engram_py.text.normalize import TOPIC_KEY_LIMIT_CHARS
 from engram_py.text.words import STOP_WORDS, derived_terms
 
 # The most keys of a project that are read for one text.
@@ -94,7 +94,7 @@ def _read(key: str, families: Mapping[str, str]) -> tuple[str, list[str]]:
     """Return the family of a key, "" for none, and its telling words."""
     first, slash, subject = key.partition("/")
     known = bool(slash) and (first in families or first in RESERVED)
-    words = list(dict.fromkeys(_WORD.findall(folded(subject if known else key))))
+    words = list(dict.fromkeys(_WORD.findall(_unmarked(subject if known else key))))
     return families.get(first, first) if known else "", [word for word in words if word not in STOP_WORDS] or words
 
 
@@ -201,11 +201,17 @@ def _plain(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", text).lower().split())
 
 
+def _unmarked(text: str) -> str:
+    """Return a text in small letters, the Latin ones without marks: as keys are kept, which ``folded`` is not."""
+    text = text.lower()
+    return text if text.isascii() else unicodedata.normalize("NFC", _MARKED.sub("", unicodedata.normalize("NFD", text)))
+
+
 def _slug(text: str) -> str:
     """Return the letters and digits of any script, joined by dashes; Latin letters as the search index has them, so
     that a word of the key is found however it is accented (``Prüfläufe`` is ``pruflaufe``)."""
     kept: list[str] = []
-    for char in _MARKED.sub("", unicodedata.normalize("NFD", text.lower())):
+    for char in unicodedata.normalize("NFD", _unmarked(text)):
         is_mark = unicodedata.category(char).startswith("M")
         if char.isalnum() or (is_mark and kept and kept[-1] != "-"):
             kept.append(char)

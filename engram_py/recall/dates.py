@@ -14,7 +14,8 @@ from engram_py.observations.values import DEFAULT_TYPE
 from engram_py.recall import index
 from engram_py.recall.score import Term, idf
 from engram_py.recall.terms import MOST_WORDS_ASKED, NEWEST_ROWS
-from engram_py.text.prompt_text import PromptText, plain
+from engram_py.text.normalize import folded
+from engram_py.text.prompt_text import PromptText
 from engram_py.text.words import ENGLISH, read_words, segments
 from engram_py.times import Calendar
 
@@ -77,7 +78,7 @@ class Days:
 
 def may_name_days(words: Iterable[str]) -> bool:
     """Return whether any of the words names a time: a quick look before ``days_in``."""
-    return any(word in _TIMES for word in map(plain, words))
+    return any(word in _TIMES for word in map(folded, words))
 
 
 _TIMES = {*_MONTH_OF, *_WEEKDAYS, "yesterday", "today", "morning", "week", "month", "year", "ago"}
@@ -289,7 +290,7 @@ def is_day_term(term: Term, days: Days | None) -> bool:
 
 def names_days(word: str, days: Days | None) -> bool:
     """Return whether a word, or the text of a term, names the days."""
-    return days is not None and plain(word) in (days.words, *days.words.split())
+    return days is not None and folded(word) in (days.words, *days.words.split())
 
 
 def with_dates(
@@ -328,7 +329,7 @@ def _with_days(
     terms: list[Term], days: Days, look_up: Callable[[Days, Sequence[str], list[Term]], tuple[Term, list[Term], int]]
 ) -> list[Term]:
     words = set(days.words.split())
-    naming = [term for term in terms if plain(term.text) in words]
+    naming = [term for term in terms if folded(term.text) in words]
     said = [term.expression for term in naming] if days.dated and all(term.rows for term in naming) else []
     others = [term for term in terms if term not in naming]
     day, others, changed = look_up(days, said, others)

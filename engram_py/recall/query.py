@@ -9,7 +9,18 @@ from collections.abc import Mapping, Sequence
 from engram_py.dataclass import dataclass, field, replace
 from engram_py.lazy import regex
 from engram_py.reasons import Reason, reason
-from engram_py.text.words import forms, is_foreign, is_unspaced, lowered, pairs, segment_terms, segments, stop_words_of
+from engram_py.text.normalize import folded
+from engram_py.text.words import (
+    forms,
+    is_folded,
+    is_foreign,
+    is_unspaced,
+    narrow,
+    pairs,
+    segment_terms,
+    segments,
+    stop_words_of,
+)
 
 KEYS = ("type", "topic", "project", "scope", "file", "branch", "since", "until", "is", "collection")
 STATES = ("pinned", "stale", "superseded", "archived")
@@ -199,7 +210,7 @@ def parse_query(text: str, *, filters: bool = False) -> Query:
     With ``filters``, as in a search box: ``"phrases"``, ``-word`` and ``type:bugfix`` mean something.
     """
     # Half of a surrogate pair cannot be bound to a statement.
-    clean = unicodedata.normalize("NFC", text[:MAX_QUERY_CHARS].encode("utf-8", "replace").decode())
+    clean = narrow(unicodedata.normalize("NFC", text[:MAX_QUERY_CHARS].encode("utf-8", "replace").decode()))
     shortened = len(text) > MAX_QUERY_CHARS
     pasted = len(clean.split()) > PASTED_WORDS
     numbered = _ID.match(clean) if "#" in clean else None
@@ -285,10 +296,20 @@ def phrase(text: str) -> str:
         if is_unspaced(segment):
             parts.append(quote(" ".join(pairs(segment))) + ("*" if len(segment) == 1 else ""))
         else:
-            spaced.append(lowered(segment)[:_MAX_WORD_CHARS])
+            spaced.append(segment)
     if spaced:
-        parts.insert(0, quote(" ".join(spaced)))
+        parts.insert(0, _either(" ".join(spaced)))
     return f"({' AND '.join(parts)})" if parts else ""
+
+
+def _either(words: str, after: str = "") -> str:
+    """Return the FTS5 expression of words as they are written, or as the index has them beside that: without marks."""
+    written = [word.lower()[:_MAX_WORD_CHARS] for word in words.split()]
+    spellings = dict.fromkeys([" ".join(written)])
+    if not all(map(is_folded, written)):
+        spellings |= dict.fromkeys([folded(" ".join(written))])
+    either = " OR ".join(quote(spelling) + after for spelling in spellings)
+    return f"({either})" if len(spellings) > 1 else either
 
 
 def _most_telling(text: str) -> tuple[tuple[Word, ...], bool]:
@@ -321,7 +342,7 @@ def _distinct_words(runs: Sequence[str]) -> dict[str, str]:
     for run in runs:
         # Of a script without blanks a whole question can be one run: its pairs are the words, as in the index.
         for segment in pairs(run) if is_unspaced(run) else (run,):
-            found.setdefault(lowered(segment)[:_MAX_WORD_CHARS], segment)
+            found.setdefault(segment.lower()[:_MAX_WORD_CHARS], segment)
     return found
 
 
@@ -329,7 +350,7 @@ def _word(key: str, segment: str, stop: bool) -> Word:
     if is_unspaced(segment):
         return Word(key, _pair_expression(segment), stop=False)
     if beginning := (key if len(segment) > _MAX_WORD_CHARS else _beginning(key)):
-        return Word(key, f"{quote(beginning)}*", stop, beginning=beginning)
+        return Word(key, _either(beginning, "*"), stop, beginning=folded(beginning))
     return Word(key, _expression(segment[:_MAX_WORD_CHARS]), stop, forms(key))
 
 
@@ -351,5 +372,5 @@ def _expression(segment: str) -> str:
     parts = [part for part in segment_terms(segment) if len(part) > 1 and not part.isdigit()]
     # `mlx5` is a name by itself; what stands beside a digit somewhere is not about it.
     if segment.islower() or len(parts) < 2:
-        return quote(lowered(segment))
-    return f"({quote(lowered(segment))} OR ({' AND '.join(quote(part) for part in parts)}))"
+        return _either(segment)
+    return f"({_either(segment)} OR ({' AND '.join(quote(part) for part in parts)}))"

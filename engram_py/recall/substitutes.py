@@ -17,7 +17,7 @@ from engram_py.recall import terms as vocabulary
 from engram_py.recall.query import Query, phrase, quote
 from engram_py.recall.score import Term, idf
 from engram_py.recall.terms import NEWEST_ROWS, ROW_BUDGET
-from engram_py.text.prompt_text import plain
+from engram_py.text.normalize import folded
 from engram_py.text.words import (
     MOST_MEANT,
     PREFIX_LONGER_BY,
@@ -169,7 +169,7 @@ def _near_spelling(store: Store, term: Term, total: int) -> Term | None:
     prefix = stem[: 2 if total < _LARGE else 3]
     shortest, longest = min(STEM_FROM, len(stem) - slips_allowed(stem)), len(stem) + PREFIX_LONGER_BY
     known = vocabulary.resembling(store, prefix, shortest=shortest, longest=longest)
-    typed = plain(term.text)
+    typed = folded(term.text)
     near = [other for other in meant(stem, known, most=_LOOKED_AT) if may_be(typed, stem, other)][:MOST_MEANT]
     if not near:
         return None
@@ -286,18 +286,21 @@ def _named(store: Store, text: str, projects: Sequence[str] | None) -> list[_Nam
     for size in range(_MOST_WORDS, 0, -1):
         for first in range(len(words) - size + 1):
             run = tuple(words[first : first + size])
-            runs.setdefault("-".join(run), run)
-    known = entities.named_in(store, list(runs), projects)
+            runs.setdefault(folded("-".join(run)), run)
+    typed = {"-".join(run) for run in runs.values()}
+    known = entities.named_in(store, [*{*runs, *typed}], projects)
+    known |= {one for one in entities.foreign_named(store, projects) if folded(one[2]) in runs}
     for project, scope, topic, title, aliases, lifecycle in entities.with_aliases(store, projects):
         if lifecycle == "active":
             slugs = {*slugs_of((title, *aliases.split("; "))), topic.removeprefix(TOPIC)}
-            known |= {(project, scope, slug) for slug in slugs if slug in runs}
+            known |= {(project, scope, slug) for slug in slugs if folded(slug) in runs}
     found: list[_Named] = []
     used: set[str] = set()
-    for project, scope, slug in sorted(known, key=lambda one: (-len(runs.get(one[2], ())), one)):
-        if used.isdisjoint(runs[slug]):
-            found.append(_Named(runs[slug], project, scope, slug))
-            used |= set(runs[slug])
+    for project, scope, slug in sorted(known, key=lambda one: (-len(runs[folded(one[2])]), one)):
+        named = runs[folded(slug)]
+        if used.isdisjoint(named):
+            found.append(_Named(named, project, scope, slug))
+            used |= set(named)
     return found
 
 

@@ -14,6 +14,7 @@ from engram_py.recall import index
 from engram_py.recall.index import EVERYWHERE, Span
 from engram_py.recall.query import Query, Word, quote
 from engram_py.recall.score import Term, add, idf
+from engram_py.text.normalize import folded
 
 # The index's own tokenizer tells how it writes a word. Temporary tables live in memory, with the connection.
 _TOKENIZER = (
@@ -95,7 +96,7 @@ def _tokenized(store: Store, numbered: Sequence[str]) -> dict[str, tuple[str, ..
         for statement in _TOKENIZER:
             connection.execute(statement)
         connection.execute("insert into temp.asked_words (asked_words) values ('delete-all')")
-        connection.execute(_ASK, {"words": json.dumps(numbered)})
+        connection.execute(_ASK, {"words": json.dumps([folded(word) for word in numbered])})
         for term, row in connection.execute('select term, doc from temp.asked_stems order by doc, "offset"'):
             found[numbered[row]].append(term)
     return {word: tuple(terms) for word, terms in found.items()}
@@ -210,7 +211,7 @@ def word_terms(store: Store, words: Sequence[Word], *, size: int) -> list[Term]:
     """Return a term for each word, with its stems, its number of rows, and its idf in a memory of ``size`` rows."""
     forms = [form for word in words if not word.beginning for form in (word.text, *word.forms)]
     stems = stems_of(store, forms) | {word.text: (word.beginning,) for word in words if word.beginning}
-    expressions = {stems[form][0]: quote(form) for form in forms if len(stems[form]) == 1}
+    expressions = {stems[form][0]: quote(folded(form)) for form in forms if len(stems[form]) == 1}
     rows = rows_with(store, [stem for found in stems.values() for stem in found], expressions, size=size)
     terms: dict[object, Term] = {}
     for word in words:

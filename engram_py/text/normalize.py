@@ -12,8 +12,6 @@ from engram_py.lazy import regex
 TRUNCATION_MARKER = "... [truncated]"
 TOPIC_KEY_LIMIT_CHARS = 120
 
-_MARKED = regex("(?<=[a-z])[\u0300-\u036f]+")
-_MAY_BE_MARKED = regex("[\u00c0-\u024f\u0300-\u036f\u1e00-\u1eff]")
 _JOINER = "\u200d"
 _LONGEST_CLUSTER = 16  # code points to step back at most; a family emoji has seven
 
@@ -118,13 +116,56 @@ def dashed(text: str) -> str:
 
 
 def folded(text: str) -> str:
-    """Return a text as the index has it: small letters, the Latin ones without their marks."""
+    """Return a text in the letters by which the index and a query agree on a word: small, narrow, without marks.
+
+    ``Βάση`` is ``βαση``, ``Straße`` is ``strasse``, ``ё`` is ``е``, ``ＡＰＩ`` is ``api``, ``ışık`` is ``isik``. Marks
+    that are a part of a letter, as the vowels of Hindi and Thai are, stay.
+    """
     text = text.lower()
-    if text.isascii():
+    if text.isascii() or not _BEYOND_PROSE.search(text):
         return text
-    if not _MAY_BE_MARKED.search(text):  # a dash, an arrow, another script
-        return unicodedata.normalize("NFC", text)
-    return unicodedata.normalize("NFC", _MARKED.sub("", unicodedata.normalize("NFD", text)))
+    for letter in {*text}:
+        if letter > "\x7f" and (bare := _FOLDED[letter]) != letter:
+            text = text.replace(letter, bare)
+    return unicodedata.normalize("NFC", text)
+
+
+_BEYOND_PROSE = regex("[^\x00-\x7f\u2010-\u2027]")  # dashes, quotation marks and dots are the rest of most texts
+_WITHOUT_DECOMPOSITION = {"ı": "i", "æ": "ae", "œ": "oe"}
+
+
+class _Folded(dict[str, str]):
+    """Each letter in its folded form, found when it is first met."""
+
+    def __missing__(self, letter: str) -> str:
+        parts = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", letter).casefold())
+        letters = (part for part in parts if not _is_mark(part))
+        bare = "".join(_WITHOUT_DECOMPOSITION.get(part) or _without_stroke(part) for part in letters)
+        # Of a vowel of Thai that is written in two parts, the first is a mark as well.
+        whole = unicodedata.normalize("NFC", letter if _is_compound(letter, bare) else bare)
+        self[letter] = whole
+        return whole
+
+
+_FOLDED = _Folded()
+
+
+def _is_mark(char: str) -> bool:
+    """Return whether a mark may be left out: an accent, a point of Hebrew or Arabic; no vowel, virama or voicing."""
+    kind = unicodedata.combining(char)
+    return 10 <= kind <= 36 or kind >= 200
+
+
+def _without_stroke(char: str) -> str:
+    """Return the Latin letter that ``ø``, ``ł`` and ``đ`` are with a stroke, which has no decomposition."""
+    base, found, _ = unicodedata.name(char, "").partition(" WITH ")
+    is_letter = found and base.startswith("LATIN SMALL LETTER ") and len(base) == len("LATIN SMALL LETTER A")
+    return base[-1].lower() if is_letter else char
+
+
+def _is_compound(letter: str, bare: str) -> bool:
+    decomposed = unicodedata.decomposition(letter)
+    return decomposed.startswith("<compat>") and any(unicodedata.category(part)[0] == "M" for part in bare)
 
 
 def plain_lines(text: str) -> str:

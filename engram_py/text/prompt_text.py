@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from functools import cache
 
 from engram_py.lazy import regex
+from engram_py.text.normalize import folded
 
 # What a person asks stands at the beginning of a prompt, or after what was pasted.
 HEAD_CHARS, TAIL_CHARS = 2_000, 500
@@ -23,7 +23,7 @@ class PromptText:
     def __init__(self, prompt: str) -> None:
         self.text = _readable(prompt)
         found = list(_WORD.finditer(self.text))
-        self.words = [plain(match[0]) for match in found]
+        self.words = [folded(match[0]) for match in found]
         self._spans = [match.span() for match in found]
         self._known = frozenset(self.words)
         self._joined = f" {' '.join(self.words)} "
@@ -92,16 +92,8 @@ class PromptText:
 @cache
 def listed(text: str) -> dict[str, None]:
     """Return the phrases of a list, separated by ``|`` or line ends, in its order."""
-    phrases = (plain(phrase.strip()) for line in text.strip().split("\n") for phrase in line.split("|"))
+    phrases = (folded(phrase.strip()) for line in text.strip().split("\n") for phrase in line.split("|"))
     return dict.fromkeys(filter(None, phrases))
-
-
-def plain(word: str) -> str:
-    """Return a word in lower case, without accents where a script has letters with and without."""
-    word = word.lower()
-    if word.isascii() or word >= UNSPACED_FROM:
-        return word
-    return "".join(char for char in unicodedata.normalize("NFKD", word) if not unicodedata.combining(char))
 
 
 def _readable(prompt: str) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from engram_py.files import lines_of
 from engram_py.lazy import regex
+from engram_py.text.normalize import folded
 
 
 def read_lines(name: str) -> list[str]:
@@ -51,11 +52,40 @@ def _pattern(text: str) -> re.Pattern[str]:
     return _marked_pattern() if max(text) >= chr(_MARKS_FROM) else WORD
 
 
-def lowered(word: str) -> str:
-    """Return a word as the index folds it to lower case."""
-    if word.isascii() or not _young_capitals().search(word):
-        return word.lower()
-    return "".join(letter if _young_capitals().match(letter) else letter.lower() for letter in word)
+def narrow(text: str) -> str:
+    """Return a text with the letters, digits and marks that keyboards of East Asia write wide, or Japanese ones half as
+    wide, as they are written elsewhere."""
+    return text if text.isascii() else _widths().sub(lambda run: unicodedata.normalize("NFKC", run[0]), text)
+
+
+@cache
+def _widths() -> re.Pattern[str]:
+    return re.compile("[\u3000\uff01-\uffee]+")
+
+
+def is_folded(word: str) -> bool:
+    """Return whether the tokenizer of the index writes a word as ``folded`` does."""
+    if word.isascii() or _marked_latin().fullmatch(word):
+        return True
+    small = word.lower()
+    return folded(word) == small and (small == word or not any(map(_is_young_capital, word)))
+
+
+def _is_young_capital(letter: str) -> bool:
+    """Return whether a letter got its small one after Unicode 3.2: that of the tokenizer (6.1) may not know it."""
+    return letter != letter.lower() and unicodedata.ucd_3_2_0.category(letter) != unicodedata.category(letter)
+
+
+@cache
+def _marked_latin() -> re.Pattern[str]:
+    # Letters of which the tokenizer takes the marks off. It knows no strokes, no ligatures, and not each pair of marks
+    # (each letter of Python 3.11's tables was asked).
+    return re.compile(
+        "[A-Za-z0-9\u00c0-\u00c5\u00c7-\u00cf\u00d1-\u00d6\u00d9-\u00dd\u00e0-\u00e5\u00e7-\u00ef\u00f1-\u00f6"
+        "\u00f9-\u00fd\u00ff-\u010f\u0112-\u0125\u0128-\u0130\u0134-\u0137\u0139-\u013e\u0143-\u0148\u014c-\u0151"
+        "\u0154-\u0165\u0168-\u017e\u01a0-\u01a1\u01af-\u01b0\u01cd-\u01dc\u01de-\u01df\u01e6-\u01ed\u01f0"
+        "\u01f4-\u01f5\u01f8-\u01fb\u0200-\u021b\u021e-\u021f\u0226-\u0233\u1e00-\u1e99\u1ea0-\u1ef9]*"
+    )
 
 
 def compounds(text: str) -> list[str]:
@@ -71,17 +101,6 @@ def is_unspaced(segment: str) -> bool:
 def holds_unspaced(text: str) -> bool:
     """Return whether some of a text is of a script that writes no spaces."""
     return not text.isascii() and max(text) >= _FIRST_UNSPACED
-
-
-@cache
-def _young_capitals() -> re.Pattern[str]:
-    # Cherokee, Georgian, Osage, Adlam and others: to SQLite's tokenizer, which knows Unicode 6.1, they have no small
-    # letters (each letter of Python 3.11's tables was asked).
-    return re.compile(
-        "[\u037f\u0528-\u052e\u13a0-\u13f5\u1c90-\u1cbf\u2c2f\ua698-\ua69a\ua796-\ua79e\ua7ab-\ua7d8\ua7f5"
-        "\U000104b0-\U000104d3\U00010570-\U00010595\U00010c80-\U00010cb2\U000118a0-\U000118bf\U00016e40-\U00016e5f"
-        "\U0001e900-\U0001e921]"
-    )
 
 
 @cache
@@ -123,6 +142,7 @@ def _terms(text: str) -> Iterator[str]:
     # A Mac writes Korean as loose letters and Japanese voicing as marks of their own.
     text = unicodedata.normalize("NFC", text)
     yield from _marked_beside_unspaced(text)
+    yield from folded_words(text)
     for compound in filter(None, _NOT_PLAIN.findall(text)) if text.isascii() else compounds(text):
         if compound.isascii() and compound[1:].islower() and compound.isalnum():
             continue  # a plain word, as most are
@@ -131,7 +151,7 @@ def _terms(text: str) -> Iterator[str]:
             yield from segment_terms(part)
         if len(parts) == 1:
             continue
-        spaced = [lowered(part) for part in parts if not is_unspaced(part)]
+        spaced = [part.lower() for part in parts if not is_unspaced(part)]
         if len(spaced) == len(parts) <= MAX_COMPOUND_PARTS:
             yield "".join(spaced)  # rate_limit and rate-limit are found by ratelimit, rateLimit
         else:
@@ -142,20 +162,28 @@ def _marked_beside_unspaced(text: str) -> Iterator[str]:
     """Yield words with marks of their own, which are no token where a script without blanks follows."""
     if holds_unspaced(text):
         words = (word for word in segments(text) if not (word.isascii() or is_unspaced(word)))
-        yield from (lowered(word) for word in words if any(unicodedata.category(one)[0] == "M" for one in word))
+        yield from (word.lower() for word in words if any(unicodedata.category(one)[0] == "M" for one in word))
+
+
+def folded_words(text: str) -> list[str]:
+    """Return, without marks and narrow, the words that the tokenizer of the index writes otherwise."""
+    if text.isascii():
+        return []
+    words = [word for word in segments(text) if not (is_folded(word) or is_unspaced(word))]
+    return [part for word in words for part in segments(folded(word))]
 
 
 def segment_terms(segment: str) -> list[str]:
     """Return the derived terms of one run of letters and digits; nothing for a plain word."""
     if is_unspaced(segment):
         return pairs(segment)
-    parts = camel_parts(segment)
-    return [lowered(part) for part in parts] if len(parts) > 1 else []
+    parts = camel_parts(narrow(segment))
+    return [part.lower() for part in parts] if len(parts) > 1 else []
 
 
 def pairs(run: str) -> list[str]:
     """Return overlapping pairs of letters, without vowel signs and middle dots; a single letter stands for itself."""
-    letters = "".join(filter(str.isalnum, run))
+    letters = "".join(filter(str.isalnum, folded(run)))
     return [letters[i : i + 2] for i in range(len(letters) - 1)] or [letters] * bool(letters)
 
 

@@ -420,8 +420,14 @@ def steps_of(
         # A server has another process do it, which gives back the memory that reading takes.
         return {"left": float(documents().refresh())} if until is None and settings.documents else {}
 
+    def renew(until: float | None) -> dict[str, float]:
+        from engram_py.upkeep.reindex import renew_terms
+
+        return renew_terms(store, until=until)
+
     return {
         "heartbeat": [
+            ("terms", renew),
             ("vault", tend),
             ("entities", lambda until: counts(entities().count_mentions(until=until))),
             ("said", read),

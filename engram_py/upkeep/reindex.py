@@ -8,9 +8,10 @@ import time
 from collections.abc import Callable
 
 from engram_py.database import fts, health
+from engram_py.database.mutation_queue import get_meta, set_meta
 from engram_py.database.soundness import INDEXES, OBSERVATIONS, PASSAGES, PROMPTS, Index
 from engram_py.database.store import Row, Store
-from engram_py.text.words import derived_terms
+from engram_py.text.words import derived_terms, folded_words
 from engram_py.upkeep.values import Reindexed
 
 Progress = Callable[[int, int], None]
@@ -25,7 +26,8 @@ _SAMPLE = 50
 # One of each kind of text that gets terms of its own; what they are decides `index_version`.
 _PROBE = (
     "getHTTPResponse2 rate_limit kebab-case-word dotted.path.name src/store/database.py Zürich naïve 42 v1.2.3 "
-    "検索エンジン 한국어 검색 ภาษาไทย поиск मेमोरी e-mail user@example.org C++ don't"
+    "検索エンジン 한국어 검색 ภาษาไทย поиск मेमोरी e-mail user@example.org C++ don't "
+    "Βάση ещё Straße ＡＰＩ ｶﾞ ışık Ørsted"
 )
 
 
@@ -141,8 +143,48 @@ def _next_size(size: int, seconds: float) -> int:
 
 
 def _derived(index: Index, row: Row) -> str:
-    if index is PASSAGES:
-        return str(row["terms"])  # made of the files of the commit too, which the row does not name
+    if index is PASSAGES:  # made of the files of the commit too, which the row does not name
+        held = row["terms"].split()
+        missing = dict.fromkeys(folded_words(f"{row['title']}\n{row['content']}")).keys() - set(held)
+        return " ".join([*held, *sorted(missing)]) if missing else str(row["terms"])
     if index is OBSERVATIONS:
         return derived_terms(row["title"], row["topic_key"] or "", row["aliases"], row["content"])
     return derived_terms(row["content"])
+
+
+# The version of the terms that are derived already, and of which table up to which row; "all" for all of them.
+_RENEWED = "terms"
+_RENEWED_AT_ONCE = 100
+
+
+def renew_terms(store: Store, *, until: float | None) -> dict[str, float]:
+    """Derive the terms of the rows of an earlier version again, at least one step, from where the last call stopped.
+
+    ASCII has the same terms in every version. The index follows by its triggers. Raises StoreError.
+    """
+    version = hashlib.sha256(derived_terms(_PROBE).encode()).hexdigest()[:8]
+    known, _, place = (get_meta(store, _RENEWED) or "").partition(" ")
+    name, _, after = (place if known == version else f"{INDEXES[0].name} 0").partition(" ")
+    renewed = 0
+    following = dict(zip([index.name for index in INDEXES], [*INDEXES[1:], None], strict=True))
+    index = next((one for one in INDEXES if one.name == name), None)
+    begun = False
+    while index is not None and (not begun or until is None or time.monotonic() < until):
+        begun = True
+        store.give_way()
+        with store.transaction():
+            rows = fts.rows_after(store, index, int(after), limit=_RENEWED_AT_ONCE)
+            renewed += sum(_renew(store, index, row) for row in rows)
+            if len(rows) == _RENEWED_AT_ONCE:
+                after = str(rows[-1]["id"])
+            else:
+                index, after = following[index.name], "0"
+            set_meta(store, _RENEWED, f"{version} {index.name if index else 'all'} {after}")
+    return {"renewed": renewed} if renewed else {}
+
+
+def _renew(store: Store, index: Index, row: Row) -> int:
+    texts = [row[name] for name in ("title", "topic_key", "aliases", "content") if name in row.keys()]  # noqa: SIM118
+    if "".join(filter(None, texts)).isascii() or (terms := _derived(index, row)) == row["terms"]:
+        return 0
+    return fts.rewrite(store, index, row, {"terms": terms})

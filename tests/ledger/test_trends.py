@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -13,6 +15,8 @@ from engram_py.ledger import citations
 from engram_py.ledger.citations import citation_factor
 from engram_py.ledger.costs import Week, never_used, session_tokens, weekly
 from engram_py.sessions.values import Tally
+from engram_py.settings import Settings
+from engram_py.times import Calendar
 from tests.memory import FakeClock, draft, rows_of
 
 # The clock of these tests starts on Sunday, the first of March 2026.
@@ -20,7 +24,7 @@ FIRST, SECOND = "2026-02-23", "2026-03-02"
 
 
 def weeks(app: Engram, clock: FakeClock, project: str | None = None, *, most: int = 8) -> list[Week]:
-    return weekly(app.store, project, today=clock.now.date(), weeks=most)
+    return weekly(app.store, project, calendar=Calendar(clock.now), weeks=most)
 
 
 def hook(app: Engram, session_id: str, event: str, size: int) -> None:
@@ -232,3 +236,25 @@ def test_citations_make_it_rise_and_many_silent_sessions_make_it_sink() -> None:
 @given(COUNTS, COUNTS)
 def test_it_settles_near_ties_and_no_more(injected: int, cited: int) -> None:
     assert 0.94 <= citation_factor(injected, cited) <= 1.06
+
+
+def test_weeks_and_days_begin_at_the_users_midnight(tmp_path: Path, clock: FakeClock) -> None:
+    """The clocks of New York change on Sunday, 8 March: Mondays begin at five, then at four in UTC."""
+    with Engram(
+        settings=Settings(tmp_path / "data", clock=clock, timezone="America/New_York"), directory=tmp_path
+    ) as app:
+        at = {"2026-03-09T03:59": "2026-03-02", "2026-03-09T04:01": "2026-03-09", "2026-03-02T05:01": "2026-03-02",
+              "2026-03-02T04:59": "2026-02-23"}  # fmt: skip
+        for moment in sorted(at):
+            clock.now = datetime.fromisoformat(moment).replace(tzinfo=UTC)
+            row = app.save(Draft(f"At {moment}", f"Saved at {moment}."), project="widgets").id
+            hook(app, session(app, moment), "session-start", 400)
+            app.citations.inject(moment, {row: 10}, "session")
+        found = weekly(app.store, None, calendar=app.journal.calendar, weeks=8)
+        counts = {monday: [*at.values()].count(monday) for monday in sorted(at.values())}
+        assert {one.monday: one.saved for one in found} == counts
+        assert {one.monday: one.given for one in found} == counts
+        assert {one.monday: one.sessions for one in found} == counts
+        last = app.costs.of(days=1)
+        assert (last.since, last.session_count, last.injected.observations) == ("2026-03-09", 1, 1)
+        assert app.worths.of(days=8).since == "2026-03-02"

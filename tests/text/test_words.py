@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
+import unicodedata
+from contextlib import closing
 from unicodedata import normalize
 
 import pytest
@@ -9,7 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engram_py.errors import InvalidTextError, InvalidTopicKeyError
-from engram_py.text.normalize import TRUNCATION_MARKER, check_text, content_hash, normalize_topic_key, truncate_utf8
+from engram_py.text.normalize import (
+    TRUNCATION_MARKER,
+    check_text,
+    content_hash,
+    folded,
+    normalize_topic_key,
+    truncate_utf8,
+)
 from engram_py.text.words import (
     STOP_WORDS,
     alike,
@@ -17,6 +27,7 @@ from engram_py.text.words import (
     derived_terms,
     distance,
     is_foreign,
+    is_unspaced,
     jaccard,
     may_be,
     meant,
@@ -305,3 +316,46 @@ def test_a_term_of_the_index_is_written_as_near_to_what_was_typed_as_may_be(
     typed: str, term: str, written: str
 ) -> None:
     assert nearest_spelling(typed, term) == written
+
+
+@pytest.mark.parametrize(("written", "typed"), [
+    ("Βάση", "βαση"), ("ΣΊΣΥΦΟΣ", "σισυφος"), ("ещё", "еще"), ("Straße", "strasse"), ("STRASSE", "straße"),
+    ("ＡＰＩ２", "api2"), ("ｗｅｂｈｏｏｋ", "Webhook"), ("ｶﾞｲﾄﾞ", "ガイド"), ("ışık", "isik"), ("IŞIK", "ışık"),
+    ("İstanbul", "istanbul"),
+    ("smørrebrød", "smorrebrod"), ("Łódź", "lodz"), ("Đường", "duong"), ("Ærø", "aero"), ("ﬁle", "file"), ("x²", "x2"),
+    ("שָׁלוֹם", "שלום"), ("مُحَمَّد", "محمد"), ("أحمد", "احمد"), ("e\u0301te\u0301", "été"), ("Ἀθῆναι", "αθηναι"), ("ї", "і"),
+])  # fmt: skip
+def test_a_word_has_one_form_however_its_letters_are_written(written: str, typed: str) -> None:
+    assert folded(written) == folded(typed)
+
+
+@pytest.mark.parametrize(
+    "text", ["हिन्दी", "ภาษาไทย", "น้ำ", "が", "ハンバーガー", "한국어", "検索", "a — “b” … c", "မြန်မာ"]
+)
+def test_marks_that_are_a_part_of_a_letter_stay(text: str) -> None:
+    assert folded(text) == text
+
+
+@given(st.text())
+def test_folding_a_folded_text_changes_nothing(text: str) -> None:
+    assert folded(folded(text)) == folded(text)
+
+
+def test_every_letter_is_in_the_index_as_it_is_asked_for() -> None:
+    """Either the tokenizer of SQLite folds a letter as we do, or the folded word is one of the derived terms."""
+    letters = [one for one in map(chr, range(0x80, 0x20000)) if one.isalpha() and not is_unspaced(one)]
+    words = [f"x{letter}x" for letter in letters if normalize("NFC", letter) == letter]
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute("create virtual table words using fts5(w, t, tokenize = 'unicode61 remove_diacritics 2')")
+        connection.execute("create virtual table found using fts5vocab(words, 'instance')")
+        rows = [(number, word, derived_terms(word)) for number, word in enumerate(words)]
+        connection.executemany("insert into words (rowid, w, t) values (?, ?, ?)", rows)
+        held: dict[int, set[str]] = {}
+        for number, term in connection.execute("select doc, term from found"):
+            held.setdefault(number, set()).add(term)
+        connection.execute("delete from words")
+        connection.executemany(
+            "insert into words (rowid, w, t) values (?, ?, '')", [(n, folded(w)) for n, w in enumerate(words)]
+        )
+        for number, term in connection.execute("select doc, term from found"):
+            assert term in held[number], (words[number], unicodedata.name(words[number][1], ""))

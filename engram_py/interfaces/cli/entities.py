@@ -262,7 +262,7 @@ def conflicts_show_command(relation: str) -> tuple[object, str]:
 
     with memory() as app:
         found = app.relations.show(relation)
-        said = render.text(found, now=app.journal.moment(), door="cli")
+        said = render.text(found, now=app.journal.calendar.local, door="cli")
     return render.to_json(found, "cli"), f"{said}\n{relations.facts(found)}"
 
 

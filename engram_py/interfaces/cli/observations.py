@@ -331,7 +331,7 @@ def _confirm(app: Engram, selection: Selection, todo: str, *, yes: bool) -> None
     from engram_py.interfaces.wording.observations import reached
 
     if not yes:
-        click.echo(visible(render.text(selection, now=app.journal.moment(), door="cli")), err=True)
+        click.echo(visible(render.text(selection, now=app.journal.calendar.local, door="cli")), err=True)
     confirm(todo.format(reached(selection)), yes=yes)
 
 

@@ -157,7 +157,7 @@ def why_command(prompt: tuple[str, ...], session_id: str, failure: str | None) -
         raise EmptyQueryError(text)
     with memory(embedder="") as app:  # a hook loads no model either
         done = explained(app, text, session_id, door="cli")
-        search = render.text(done.found, now=app.journal.moment(), door="cli")
+        search = render.text(done.found, now=app.journal.calendar.local, door="cli")
     return done.values, why(done.values, search)
 
 
@@ -166,7 +166,7 @@ def _why_failure(output: str) -> tuple[object, str]:
 
     with memory(embedder="") as app:
         done = app.failures.explain(output)
-        return render.to_json(done, "cli"), render.text(done, now=app.journal.moment(), door="cli")
+        return render.to_json(done, "cli"), render.text(done, now=app.journal.calendar.local, door="cli")
 
 
 @result_command("fixes", project_options, limit_option(20))
@@ -255,7 +255,7 @@ def ab_command(app: Engram, agent: str | None, dry_run: bool, yes: bool, **optio
         from engram_py.interfaces.wording import render
         from engram_py.interfaces.wording.phrases import amount
 
-        click.echo(render.text(plan, now=app.journal.moment(), door="cli"), err=True)
+        click.echo(render.text(plan, now=app.journal.calendar.local, door="cli"), err=True)
         confirm(f"run the agent {amount(plan.runs - plan.done, 'time')}", yes=yes)
     with progress("Running") as report:
         return app.experiments.run(plan, agent or "", progress=report)

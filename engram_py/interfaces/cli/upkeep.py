@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 @result_command("cost")
 @click.option("--session", "session_id", help="Only this session.")
 @one_project_option
-@click.option("--days", type=click.IntRange(min=1), help="Only the last N days, with today (UTC).")
+@click.option("--days", type=click.IntRange(min=1), help="Only the last N days, with today.")
 def cost_command(app: Engram, **options: Any) -> object:
     """Show how many tokens (bytes / 4) answers and hooks took, which memories were injected, recalled, cited and never
     used, and what tool schemas and instructions cost each session.
@@ -68,7 +68,7 @@ def cost_command(app: Engram, **options: Any) -> object:
 @result_command("worth")
 @click.argument("observation_id", metavar="[ID]", type=OBSERVATION_ID, required=False, help="Only this memory.")
 @one_project_option
-@click.option("--days", type=click.IntRange(min=1, max=3_650), help="Only memories given in the last N days (UTC).")
+@click.option("--days", type=click.IntRange(min=1, max=3_650), help="Only memories given in the last N days.")
 @limit_option(20)
 def worth_command(app: Engram, observation_id: int | None, **options: Any) -> object:
     """Show how agents used the memories they got, compared with cases where none was given.

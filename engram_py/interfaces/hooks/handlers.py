@@ -257,7 +257,7 @@ def _left_out(number: int, held: int) -> Told:
 def _worded(call: Call, context: Context) -> str:
     from engram_py.interfaces.wording.context import context_text
 
-    return context_text(context, call.app.journal.moment(), "mcp")
+    return context_text(context, call.app.journal.calendar.local, "mcp")
 
 
 def ensure_session(call: Call) -> None:

@@ -273,7 +273,7 @@ def context(
     lengths = {"recent": observations, "prompts": prompts, "sessions": sessions, "pinned": pinned}
     text = _text(app, _limited(made, lengths, notes))
     if not any(section.items for section in made.sections):
-        notes.append(render.text(made, now=app.journal.moment(), door="http") or NOTHING)
+        notes.append(render.text(made, now=app.journal.calendar.local, door="http") or NOTHING)
     return ContextOut(context=text)
 
 
@@ -352,7 +352,7 @@ def _text(app: Engram, made: Context) -> str:
     made = made if is_given_personal() else _without_personal(made)
     if not any(section.items for section in made.sections):
         return ""
-    return render.text(made, now=app.journal.moment(), door="http")
+    return render.text(made, now=app.journal.calendar.local, door="http")
 
 
 # --- documents ------------------------------------------------------------------------------------------------

@@ -77,7 +77,7 @@ def read_resource(app: Engram, uri: str) -> Json:
     """Return the text of a resource. Raises NotFoundError, InvalidArgumentError."""
     from engram_py.interfaces.wording import render
 
-    now = app.journal.moment()
+    now = app.journal.calendar.local
     if uri.startswith(OBSERVATION):
         number = uri.removeprefix(OBSERVATION)
         if len(number) > MOST_DIGITS or not (number.isascii() and number.isdecimal()):
@@ -99,7 +99,7 @@ def get_prompt(app: Engram, name: str, arguments: dict[str, str]) -> Json:
         return _prompt(_WRAP_UP)
     if name != "recall":
         raise InvalidArgumentError("name", name, expected="recall or wrap-up")
-    now = app.journal.moment()
+    now = app.journal.calendar.local
     topic = arguments.get("topic", "").strip()
     context = app.contexts.assemble(compact=bool(topic))
     found = render.text(app.searches.search(topic), now=now, door="mcp") if topic else ""

@@ -222,7 +222,7 @@ def _answered(
                 app.ledger.settle()
             with app.usage.collected() as surfaced:
                 value = tool.function(app, **values)
-            now = app.journal.moment()
+            now = app.journal.calendar.local
             notes += app.store.tell()
         shown |= surfaced
 

@@ -298,7 +298,6 @@ def worth_page(visit: Visit) -> Shown:
     asked, project, store = visit.asked("days"), visit.project, visit.app.store
     cost = visit.app.costs.of(project=project, days=_DAYS.get(asked))
     tokens = session_tokens(store, project, since=cost.since, limit=_SESSIONS)
-    today = visit.app.journal.calendar.today
     came = visit.app.worths.of(project=project, days=_DAYS.get(asked), limit=_TOP)
     return Shown(
         "worth.html",
@@ -307,7 +306,7 @@ def worth_page(visit: Visit) -> Shown:
             "came": came,
             "compared": [said for one in came.kinds if (said := compared(one))],
             "days": asked if asked in _DAYS else "",
-            "weeks": weekly(store, project, today=today, weeks=_WEEKS.get(asked, _MOST_WEEKS)),
+            "weeks": weekly(store, project, calendar=visit.app.journal.calendar, weeks=_WEEKS.get(asked, _MOST_WEEKS)),
             "sessions": tokens,
             "names": prompt_names(
                 visit.app, [*(one.id for one in tokens), *(one.id for one in cost.sessions if one.id)]

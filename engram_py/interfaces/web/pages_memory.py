@@ -414,7 +414,7 @@ def upkeep_page(visit: Visit) -> Shown:
 
 def _worded(visit: Visit, made: Made) -> str:
     """Return what a change did, without its number: it has a button."""
-    said = render.text(made, now=visit.app.journal.moment(), door="cli").removeprefix(f"{made.change} ")
+    said = render.text(made, now=visit.app.journal.calendar.local, door="cli").removeprefix(f"{made.change} ")
     return said[:1].upper() + said[1:]
 
 
@@ -448,5 +448,5 @@ def tend(visit: Visit) -> Goto:
             raise InvalidArgumentError(
                 "what", what, expected="consolidate, synthesize, heartbeat, flush, sync, undo, trust, add or remove"
             )
-    said = render.text(done, now=app.journal.moment(), door="cli")
+    said = render.text(done, now=app.journal.calendar.local, door="cli")
     return Goto(_UPKEEP, {"done": said[:_SAID_CHARS]} | ({"project": project} if project else {}))

@@ -15,6 +15,7 @@ from engram_py.interfaces.wording.phrases import (
     Words,
     age,
     amount,
+    clock,
     filled,
     joined,
     last_active,
@@ -85,7 +86,7 @@ def _said_results(value: SaidResults, now: datetime) -> str:
 
 def _said(one: Said, now: datetime) -> Iterator[str]:
     who = f"{one.role} ({one.agent})" if one.agent else one.role
-    yield f"{one.session_id} {who}, {one.said_at[:10]} ({age(one.said_at, now)}):"
+    yield f"{one.session_id} {who}, {clock(one.said_at, now, '%Y-%m-%d')} ({age(one.said_at, now)}):"
     yield f"  {one.content}"
 
 

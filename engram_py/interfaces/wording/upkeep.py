@@ -106,12 +106,13 @@ def _runs(value: Runs, now: datetime) -> str:
 def _hot(value: HotReport, now: datetime) -> str:
     if not value.observations and not value.entities:
         return "Nothing was used yet: searches and contexts count what they show"
-    lines = [f"{amount(value.total, 'use')} in total", *map(_hot_line, value.observations)]
-    return "\n".join([*lines, *(["Entities"] if value.entities else []), *map(_hot_line, value.entities)])
+    lines = [f"{amount(value.total, 'use')} in total", *(_hot_line(one, now) for one in value.observations)]
+    lines += ["Entities"] if value.entities else []
+    return "\n".join([*lines, *(_hot_line(one, now) for one in value.entities)])
 
 
-def _hot_line(one: Hot) -> str:
-    last = f", last {one.last_accessed_at[:10]}" if one.last_accessed_at else ""
+def _hot_line(one: Hot, now: datetime) -> str:
+    last = f", last {clock(one.last_accessed_at, now, '%Y-%m-%d')}" if one.last_accessed_at else ""
     return f"[#{one.id}] {one.title} ({one.kind}): {amount(one.access_count, 'time')}{last}, {one.tier}"
 
 
@@ -133,7 +134,7 @@ def _cost(value: Cost, now: datetime) -> str:
 def _head(value: Cost) -> str:
     what = f"session {value.session_id}" if value.session_id else "all sessions"
     what += f" of project {value.project}" if value.project else ""
-    return f"Cost of {what}{f' since {value.since} (UTC)' if value.since else ''}; a token is 4 bytes"
+    return f"Cost of {what}{f' since {value.since}' if value.since else ''}; a token is 4 bytes"
 
 
 def _doors(value: Cost) -> Iterator[str]:
@@ -175,7 +176,7 @@ def _worth(value: Worth, now: datetime) -> str:
     if not value.count:
         return "No memory was given to an agent yet. Counting starts now."
     of = f" of project {value.project}" if value.project else ""
-    since = f" since {value.since} (UTC)" if value.since else ""
+    since = f" since {value.since}" if value.since else ""
     lines = [f"Results of memories that hooks gave to agents{of}{since}; a token is 4 bytes", "", _tallied("", None)]
     for one in value.kinds:
         lines += [_tallied(_KIND[one.kind], one.given)] if one.given.moments else []
