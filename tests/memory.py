@@ -27,6 +27,8 @@ from engram_py.sessions.sessions import SessionMode
 from engram_py.settings import Settings
 from tests.anchors.repositories import AUTH, Repo, lines
 
+# No Python reads values in each other so deeply: 3.11 reads a thousand, 3.13 ten thousand, 3.14 what its stack holds.
+DEEP = 200_000
 START = datetime(2026, 3, 1, 10, 0, tzinfo=UTC)
 
 

@@ -217,7 +217,7 @@ def failures(store: Store) -> list[Row]:
     sql = """
     select id, project, distill_state, distill_attempts, distill_detail from sessions
     where distill_attempts > 0 or (distill_state = 'pending' and distill_tried_at is not null)
-    order by last_turn_at desc limit 50
+    order by last_turn_at desc, id limit 50
     """
     return store.rows(sql)
 

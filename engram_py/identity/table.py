@@ -130,7 +130,7 @@ where topic_key = '{PROFILE}' and scope = :scope
   and (:project is null or project = :project)
 """
 PROFILE_NOW = f"{_PROFILES} and {_LIVE} order by +updated_at desc, +id desc limit 1"
-PROFILE_DELETED = f"{_PROFILES} and deleted_at is not null order by deleted_at desc limit 1"
+PROFILE_DELETED = f"{_PROFILES} and deleted_at is not null order by deleted_at desc, id desc limit 1"
 
 
 def overrides(store: Store, projects: Sequence[str] | None, *, limit: int) -> list[Observation]:

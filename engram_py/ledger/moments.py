@@ -92,7 +92,7 @@ last as (
         )
     )
     group by one.session_id having max(injected_at) > since.at
-    order by at desc limit :last
+    order by at desc, helped, harmed limit :last
 )
 select coalesce(sum(helped), 0) as helped, coalesce(sum(harmed), 0) as harmed from last
 """

@@ -137,7 +137,7 @@ where id in (
         select json_group_array(id) from (
             select id from observations indexed by observations_arrival
             where project = :project and arrival = arrivals.id
-            order by updated_at desc limit :limit
+            order by updated_at desc, id desc limit :limit
         )
     )) as newest
     where not exists (

@@ -25,28 +25,32 @@ SUMMARY = """coalesce(nullif(sessions.summary, ''), (
     order by observations.id desc limit 1
 ))"""
 
+# The one order of sessions. Engram keeps whole seconds: of sessions of one second the one that saved last was the last.
+NEWEST = "(select max(id) from observations where session_id = sessions.id and deleted_at is null) as newest"
+LATEST_FIRST = "order by last_activity_at desc, newest desc, id"
+
 # The latest sessions are among those started last (that left a summary, where only these are asked for) and those of
 # the observations changed last: looking at these alone keeps the cost at the limit, not at the size of the memory.
 RECENT = f"""
 with candidates (id) as (
     select id from (
-        select id from sessions where {{sessions}} and not :told order by started_at desc limit :pool
+        select id from sessions where {{sessions}} and not :told order by started_at desc, id limit :pool
     )
     union
     select id from (
         select id from sessions where {{sessions}} and :told and summary <> '' and {own("sessions")}
-        order by started_at desc limit :pool
+        order by started_at desc, id limit :pool
     )
     union
     select session_id from (
         select session_id from observations
         where {{observations}} and :told and type = 'session_summary' and deleted_at is null and {own("observations")}
-        order by updated_at desc limit :pool
+        order by updated_at desc, session_id limit :pool
     )
     union
     select session_id from (
         select session_id from observations where {{observations}} and deleted_at is null
-        order by updated_at desc limit :pool
+        order by updated_at desc, id desc limit :pool
     )
 )
 select
@@ -59,13 +63,13 @@ select
         order by observations.id desc limit 1
     ), started_at)) as last_activity_at,
     {unchecked("sessions")} as unchecked,
-    (select max(id) from observations where session_id = sessions.id and deleted_at is null) as newest
+    {NEWEST}
 from sessions where id in (select id from candidates) and +{{sessions}}
   and (not :told or {own("sessions")})
   and (directory is not :without or {SUMMARY} is not null)
   and (not :told or {SUMMARY} is not null
        or exists (select 1 from observations where session_id = sessions.id and deleted_at is null))
-order by last_activity_at desc, newest desc, id limit :limit
+{LATEST_FIRST} limit :limit
 """
 RECENT_IN_PROJECT = RECENT.format(sessions="project = :project", observations="project = :project")
 RECENT_ANYWHERE = RECENT.format(sessions="true", observations="true")
@@ -80,7 +84,8 @@ select
         select created_at from observations where session_id = sessions.id and deleted_at is null
         order by observations.id desc limit 1
     ), started_at)) as last_activity_at,
-    {unchecked("sessions")} as unchecked
+    {unchecked("sessions")} as unchecked,
+    {NEWEST}
 from sessions
 where (:projects is null or project in (select value from json_each(:projects)))
   and (directory is not :without or {SUMMARY} is not null)
@@ -89,7 +94,7 @@ where (:projects is null or project in (select value from json_each(:projects)))
        or not exists (select 1 from observations where session_id = sessions.id))
   and (:containing = ''
        or instr(lower(id || ' ' || agent || ' ' || project || ' ' || coalesce({SUMMARY}, '')), :containing))
-order by last_activity_at desc, id limit :limit offset :offset
+{LATEST_FIRST} limit :limit offset :offset
 """
 
 PROMPT = f"""
@@ -184,7 +189,6 @@ def recent(
     values = {"limit": limit, "pool": limit + _POOL, "without": None if made_up else MADE_UP, "told": told}
     rows = per_project(store, projects, RECENT_ANYWHERE, RECENT_IN_PROJECT, values)
     rows.sort(key=lambda row: row["id"])
-    # Engram keeps whole seconds: of sessions of one second the one that saved last was the last.
     rows.sort(key=lambda row: (str(row["last_activity_at"]), row["newest"] or 0), reverse=True)
     return [SessionLine(*row[:-1]) for row in rows[:limit]]
 
@@ -194,7 +198,7 @@ def page(
 ) -> list[SessionLine]:
     """Return the sessions that contain a text, the most recently active first, from the place ``offset`` on."""
     values = {"projects": projects, "without": MADE_UP, "containing": containing.lower()}
-    return [SessionLine(*row) for row in store.rows(PAGE, limit=limit, offset=offset, **values)]
+    return [SessionLine(*row[:-1]) for row in store.rows(PAGE, limit=limit, offset=offset, **values)]
 
 
 def per_project(

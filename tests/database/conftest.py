@@ -36,11 +36,10 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.fixture
-def public_folder() -> Iterator[Path]:
-    """A folder another user may enter; pytest's own are closed to others."""
+def closable_folder() -> Iterator[Path]:
+    """A folder whose insides a test may close."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder)
-        path.chmod(0o755)
         yield path
         for inside in path.rglob("*"):
             if inside.is_dir():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -214,8 +216,23 @@ def crowd(app: Engram, tmp_path: Path) -> None:
     app.save(Draft("Of everybody", "Everywhere.", scope="global"), project="widgets")
 
 
-def tell(app: Engram, document: dict[str, Any], tmp_path: Path) -> engram_reader.Engram:
-    reader = engram_reader.Engram(tmp_path / "reader")
+Readers = Callable[[str], engram_reader.Engram]
+
+
+@pytest.fixture
+def reader_in(tmp_path: Path) -> Iterator[Readers]:
+    """Makes an empty memory of Engram's in a folder of that name."""
+    with ExitStack() as stack:
+
+        def made(name: str) -> engram_reader.Engram:
+            reader = engram_reader.Engram(tmp_path / name)
+            stack.callback(reader.db.close)
+            return reader
+
+        yield made
+
+
+def tell(document: dict[str, Any], reader: engram_reader.Engram) -> engram_reader.Engram:
     reader.read_export(document)
     for kind in ("session", "observation", "prompt", "relation"):
         rows = document.get(f"{kind}s") or []
@@ -226,9 +243,11 @@ def tell(app: Engram, document: dict[str, Any], tmp_path: Path) -> engram_reader
 
 @pytest.mark.parametrize("project", [None, "widgets", "gizmos"])
 @pytest.mark.parametrize("version", ["0.2.0", "0.1.0"])
-def test_engram_reads_every_row_of_an_export(app: Engram, tmp_path: Path, project: str | None, version: Any) -> None:
+def test_engram_reads_every_row_of_an_export(
+    app: Engram, tmp_path: Path, reader_in: Readers, project: str | None, version: Any
+) -> None:
     crowd(app, tmp_path)
-    reader = tell(app, app.transfer.document(project=project, version=version), tmp_path)
+    reader = tell(app.transfer.document(project=project, version=version), reader_in("reader"))
     where = f"where project = '{project}'" if project else ""
     ours = app.store.rows(f"select sync_id, title, content from observations {where} order by id")
     assert [tuple(row) for row in reader.all("observation", "sync_id, title, content")] == [tuple(row) for row in ours]
@@ -253,7 +272,7 @@ def test_a_verdict_that_engram_must_call_orphaned_is_still_one_here(app: Engram,
 
 @pytest.mark.parametrize("way", WAYS)
 def test_what_came_from_engram_goes_back_to_it(
-    here: Engram, root: Path, tmp_path: Path, clock: FakeClock, way: str
+    here: Engram, root: Path, reader_in: Readers, clock: FakeClock, way: str
 ) -> None:
     share_prompts(here)
     clock.advance(days=365)  # the files are of November
@@ -261,11 +280,11 @@ def test_what_came_from_engram_goes_back_to_it(
     here.observations.update(2, Change(content="Changed here."))
 
     document = here.transfer.document()
-    reader = tell(here, document, tmp_path)
+    reader = tell(document, reader_in("reader"))
 
     assert len(reader.all("observation")) == 14
     assert {row["judgment_status"] for row in reader.all("relation")} <= {"judged"}
-    folder = engram_reader.Engram(tmp_path / "folder")
+    folder = reader_in("folder")
     here.git_sync.sync(read=False, format="chunks")
     folder.read_folder(root / ".engram")
     shared = 13 + (way == "folder")  # the personal row stays here; in its own folder it is there already
@@ -276,13 +295,15 @@ def test_what_came_from_engram_goes_back_to_it(
     assert ("Changed here.",) in {tuple(row) for row in folder.all("observation", "content")}
 
 
-def test_engram_reads_every_row_of_a_folder_of_chunks(here: Engram, root: Path, tmp_path: Path) -> None:
+def test_engram_reads_every_row_of_a_folder_of_chunks(
+    here: Engram, root: Path, tmp_path: Path, reader_in: Readers
+) -> None:
     share_prompts(here)
     crowd(here, tmp_path)
 
     written = here.git_sync.sync(read=False, format="chunks").written
 
-    reader = engram_reader.Engram(tmp_path / "reader")
+    reader = reader_in("reader")
     reader.read_folder(root / ".engram")
     assert written is not None
     ours = here.store.rows(

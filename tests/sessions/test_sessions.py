@@ -183,6 +183,25 @@ def test_sessions_are_listed_by_their_last_activity_with_their_counts(app: Engra
     assert [line.id for line in app.sessions.recent(limit=-1)] == ["s-1"]
 
 
+def test_pages_of_sessions_of_one_moment_are_the_list_without_a_gap_or_a_repetition(app: Engram) -> None:
+    names = [f"s-{number * 7919 % 151:03}" for number in range(151)]
+    for name in names:
+        app.sessions.start(name)
+    for name in names[::3]:
+        app.save(draft(f"About {name}."), session_id=name)
+
+    whole_list = [line.id for line in app.sessions.recent(limit=200)]
+    assert sorted(whole_list) == sorted(names)
+    paged = [line.id for start in range(0, 151, 10) for line in app.sessions.page(limit=10, offset=start)]
+    assert paged == whole_list
+    sliced = [line.id for start in range(0, 151, 10) for line in app.sessions.recent(limit=10, offset=start)]
+    assert sliced == whole_list
+    everywhere = [line.id for start in range(0, 151, 10) for line in app.sessions.recent(
+        all_projects=True, limit=10, offset=start
+    )]  # fmt: skip
+    assert everywhere == whole_list
+
+
 def test_a_summary_is_one_observation_per_session_and_stands_beside_it(app: Engram) -> None:
     app.sessions.start("s-1")
     first = app.episodes.summarize("Built the login.")

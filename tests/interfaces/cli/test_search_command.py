@@ -6,6 +6,7 @@ import json
 import re
 import sqlite3
 import subprocess
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -74,7 +75,7 @@ def saved(run: Run) -> Run:
 
 
 def whole(data_dir: Path) -> list[str]:
-    with sqlite3.connect(data_dir / "engram.db") as connection:
+    with closing(sqlite3.connect(data_dir / "engram.db")) as connection:
         return list(connection.iterdump())
 
 

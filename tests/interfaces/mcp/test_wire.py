@@ -12,6 +12,7 @@ import pytest
 
 from tests.interfaces.mcp.agent import INITIALIZE, Exchange, as_line, exchange, rows, start_server, talk, tool_call
 from tests.interfaces.mcp.record import RECORDED, Process, normal, recorded, text_of
+from tests.memory import DEEP
 from tests.template import ready
 
 PING = {"jsonrpc": "2.0", "id": "ping", "method": "ping"}
@@ -29,7 +30,7 @@ def refusals(answered: Exchange) -> list[tuple[object, int]]:
 
 def test_lines_that_are_not_json_are_answered_and_the_server_lives(folder: Path) -> None:
     half_an_object, words, not_utf_8 = "{nope", "hello", b'\xff\xfe{"'
-    nested_too_deep, ten_megabytes = "[" * 100_000 + "]" * 100_000, "x" * 10_000_000
+    nested_too_deep, ten_megabytes = "[" * DEEP + "]" * DEEP, "x" * 10_000_000
     lines: list[str | bytes] = [half_an_object, words, not_utf_8, nested_too_deep, ten_megabytes]
 
     answered = exchange(folder, [*lines, PING])

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engram_py.interfaces.setup.formats import MISSING, Document, UnreadableTextError
+from tests.memory import DEEP
 
 SERVER = {"command": "/opt/engram", "args": ["mcp"]}
 PATH = ("mcpServers", "engram")
@@ -126,7 +127,7 @@ def test_a_big_file_with_comments_is_edited_as_any_other() -> None:
         pytest.param('"text"', id="a-string"),
         pytest.param("<xml/>", id="xml"),
         pytest.param("// nothing but a comment\n", id="only-a-comment"),
-        pytest.param('{"a":' + "[" * 5000 + "]" * 5000 + "}", id="too-deep"),
+        pytest.param('{"a":' + "[" * DEEP + "]" * DEEP + "}", id="too-deep"),
     ],
 )
 def test_what_cannot_be_parsed_is_refused(text: str) -> None:

@@ -22,6 +22,7 @@ from engram_py.interfaces.setup.manifest import (
     replace,
 )
 from engram_py.lazy import install_source
+from tests.memory import DEEP
 
 from .conftest import MachineOf, tree
 
@@ -51,7 +52,7 @@ def refusal(setup: Setup, name: str = "cursor") -> SetupRefusedError:
         pytest.param(b'{"a": "\0"}', "NUL", id="nul"),
         pytest.param(b"SQLite format 3\0", "NUL", id="a-database"),
         pytest.param(b"mcpServers:\n  engram: x\n", "", id="yaml"),
-        pytest.param(b'{"a":' + b"[" * 9000 + b"]" * 9000 + b"}", "nested too deeply", id="too-deep"),
+        pytest.param(b'{"a":' + b"[" * DEEP + b"]" * DEEP + b"}", "nested too deeply", id="too-deep"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_left_alone_with_the_reason(
