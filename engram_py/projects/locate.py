@@ -163,7 +163,7 @@ class Location:
 
     ``fallback_names`` are for a ``name`` that another repository has already. ``candidates`` are the child
     repositories' projects, where there is no one answer. ``unconfirmed`` is the name in a settings file that may not
-    be followed here.
+    be followed here. ``superproject`` is the repository that this one is a submodule of.
     """
 
     directory: Path
@@ -175,6 +175,7 @@ class Location:
     settings: ProjectSettings = DEFAULTS
     warnings: tuple[Told, ...] = ()
     unconfirmed: str = ""
+    superproject: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +215,8 @@ def locate(directory: Path, *, by_settings: bool = True, clock: Clock = time.mon
     repository = find_repository(here)
     settings = find_project_settings(here, repository.root if repository else None)
     warnings += settings.warnings
-    found = Location(here, "none", None, repository=repository, settings=settings)
+    above = _superproject(repository) if repository else None
+    found = Location(here, "none", None, repository=repository, settings=settings, superproject=above)
     if by_settings and settings.project is not None:
         own = repository.warnings if repository else ()
         return replace(found, source="config", name=settings.project, warnings=warnings + own)
@@ -268,6 +270,15 @@ def _existing(directory: Path) -> tuple[Path, tuple[Told, ...]]:
 @lru_cache(maxsize=8)
 def _resolved(folders: tuple[str, ...]) -> frozenset[Path]:
     return frozenset(real_path(Path(folder)) for folder in folders)
+
+
+def _superproject(repository: Repository) -> Path | None:
+    """Return the repository around a submodule, which keeps the submodule's git directory in its own."""
+    if "modules" not in repository.common_dir.parts:
+        return None
+    above = find_repository(repository.root.parent)
+    inside = above is not None and repository.common_dir.is_relative_to(above.common_dir / "modules")
+    return above.root if above is not None and inside else None
 
 
 def _folder_name(folder: Path, nameless: frozenset[Path]) -> str | None:
