@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -228,6 +228,14 @@ def locate(directory: Path, *, by_settings: bool = True, clock: Clock = time.mon
         found = replace(found, repository=None)
     children = _scan_children(here, settings.ignore, nameless, clock() + CHILD_BUDGET_SECONDS, clock)
     return _from_children(found, children, warnings, nameless)
+
+
+def workspace(directory: Path, roots: Sequence[Path]) -> Path:
+    """Return the folder of a client that works in ``roots``: ``directory`` where it lies in one of them, else the first
+    that is there, as editors do; ``directory`` where none is."""
+    here = real_path(directory)
+    there = [root for root in map(real_path, roots) if is_folder(root)]
+    return directory if not there or any(here.is_relative_to(root) for root in there) else there[0]
 
 
 class Locator:

@@ -55,13 +55,18 @@ class Memory:
         self._open = open_memory
         self._changed = threading.Condition()
         self._app: Engram | None = None
+        self._moved = False
         self._running = 0
 
     @contextmanager
     def use(self, agent: str = "") -> Iterator[Engram]:
         """Give the open memory for the length of one call. Raises EngramError when it cannot be opened now."""
         with self._changed:
+            if self._app is not None and self._moved and not self._running:
+                self._app.close()
+                self._app = None
             if self._app is None:
+                self._moved = False
                 self._app = self._open(agent)
             app = self._app
             self._running += 1
@@ -71,6 +76,10 @@ class Memory:
             with self._changed:
                 self._running -= 1
                 self._changed.notify_all()
+
+    def move(self) -> None:
+        """Open the memory again for the next call, in the folder that the client works in by then."""
+        self._moved = True
 
     @property
     def opened(self) -> Engram | None:
@@ -91,7 +100,9 @@ class Memory:
             self._changed.release()
 
 
-def opener(settings: Settings, project: str | None, failure: EngramError | None) -> Callable[[str], Engram]:
+def opener(
+    settings: Settings, project: str | None, failure: EngramError | None, directory: Callable[[], Path] = Path.cwd
+) -> Callable[[str], Engram]:
     """Opens the memory of a server process; ``failure`` is raised instead, if there is one."""
 
     def opened(agent: str) -> Engram:
@@ -103,7 +114,7 @@ def opener(settings: Settings, project: str | None, failure: EngramError | None)
 
         app = Engram(
             settings=settings,
-            directory=Path.cwd(),
+            directory=directory(),
             project=project,
             session_mode="process",
             agent=agent,
