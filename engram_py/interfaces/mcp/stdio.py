@@ -123,14 +123,27 @@ def serve_stdio(
     memory = Memory(opened)
     lines, out = _own_ends()
     # Hooks ask it what a prompt means (vectors/vectors.py).
-    connection = StdioClient(names, memory, out, roots, early=settings.embedder.startswith("sentence"))
+    early = settings.embedder.startswith("sentence")
+    connection = StdioClient(names, memory, out, roots, early=early, once_asked=memory.keep_files)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, connection.stop)
+    threading.Thread(target=_end_after, args=(connection, memory), daemon=True).start()
     connection.serve(lines)
     memory.close()
     if connection.busy:  # a call that waits for another process's lock, and nobody for its answer
         sys.stderr.flush()
         os._exit(0)
+
+
+def _end_after(connection: StdioClient, memory: Memory) -> None:
+    """End this process once the one that started it is gone, as a signal does."""
+    from engram_py.interfaces.mcp.lifetime import Client as Starter
+
+    Starter(lambda: connection.asked_at).wait_until_gone()
+    if sys.platform == "win32":  # there a thread that reads is not interrupted
+        memory.close()
+        os._exit(0)
+    signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
 
 
 def _own_ends() -> tuple[Iterable[str], int]:
@@ -210,17 +223,25 @@ class Roots:
 
 class StdioClient:
     """One client. ``out`` is the descriptor that it reads. ``early`` opens the memory with the client's first message,
-    before any call needs it."""
+    before any call needs it. ``once_asked`` is called in the background when the client first asks about tools."""
 
     def __init__(
-        self, names: tuple[str, ...], memory: Memory, out: int, roots: Roots | None = None, *, early: bool = False
+        self,
+        names: tuple[str, ...],
+        memory: Memory,
+        out: int,
+        roots: Roots | None = None,
+        *,
+        early: bool = False,
+        once_asked: Callable[[], None] | None = None,
     ) -> None:
         self._names, self._memory, self._out, self._early = names, memory, out, early
-        self._roots = roots or Roots()
+        self._roots, self._once_asked = roots or Roots(), once_asked
         self._client = Client()
         self._requests: queue.SimpleQueue[_Request] = queue.SimpleQueue()
         self._workers = 0
         self._waiting = self._stopping = False
+        self.asked_at = time.monotonic()
         self._changed = threading.Condition()
         self._open: list[_Request] = []  # read, and neither answered nor cancelled
         self._at_work = 0
@@ -279,6 +300,7 @@ class StdioClient:
     def _take(self, line: str) -> None:
         if not line.strip():
             return
+        self.asked_at = time.monotonic()
         try:
             message = json.loads(line)
         except (ValueError, RecursionError):
@@ -325,6 +347,9 @@ class StdioClient:
         except RequestError as exc:
             self._refuse(request_id, exc, reply)
             return
+        if self._once_asked is not None and method in ("tools/list", "tools/call"):
+            threading.Thread(target=self._once_asked, daemon=True).start()
+            self._once_asked = None
         if at_once is not None:
             self._answer(request_id, method, at_once, reply)
             if self._early:
