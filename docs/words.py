@@ -154,6 +154,7 @@ ERRORS = {
     "collection_exists": "The project has a collection of this name.",
     "not_a_folder": "The path of a collection is not a folder or file.",
     "unknown_project": "A project to read, merge or alias does not exist. A save creates an unknown project instead.",
+    "outdated_server": "engram was updated or removed while this server runs. Restart the agent.",
     "no_home": "A file of the home directory is needed, and there is none: HOME is not set. Set it.",
     "unknown_argument": "A call that writes has an argument that its tool does not have, and that changes its meaning.",
     "swallowed_arguments": "The text of an argument contains the end of it and other arguments of the call.",

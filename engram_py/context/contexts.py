@@ -196,6 +196,8 @@ class Contexts:
         text = (query or "")[:MOST_QUERY_CHARS].replace("\0", " ").encode("utf-8", "replace").decode().strip()
         chosen = _mode(mode or ("" if text else self._start), text)
         place = self._projects.for_read(project, session_id=session_id, all_projects=all_projects)
+        if place.source == "none":  # a search may look everywhere; the memory of every project is nobody's context
+            place = replace(place, reads=())
         limit, said = self._budget(chosen, max_bytes, budget_tokens)
         if text and chosen in ("session", "full"):
             said = (*said, reason("no_query_in_mode", mode=chosen))

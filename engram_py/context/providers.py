@@ -345,7 +345,7 @@ class Providers:
 
     def of_kind(self, build: Build, kind: str, *, limit: int, anywhere: bool = False) -> list[Observation]:
         """Return the latest of one type among those that changed last, in the project or ``anywhere``."""
-        reads, scope = None if anywhere else build.ask.reads, build.ask.scope
+        reads, scope = None if anywhere and build.ask.reads != () else build.ask.reads, build.ask.scope
         pool = LOOKED_THROUGH * (5 if anywhere else 1)
         rows = table.of_types(self._store, [kind], projects=reads, scope=scope, pool=pool, limit=limit)
         return self.vetted(build, rows)
@@ -362,6 +362,8 @@ class Providers:
     def search(self, build: Build, words: str, *, type: str | None = None) -> list[Found]:
         """Return what a search for ``words`` finds and may be shown. ``words`` are never read as a query language."""
         ask = build.ask
+        if ask.reads == ():  # no project is here, and a search would look into all
+            return []
         try:
             results = self._searches().search(
                 plain_words(words),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -164,7 +164,7 @@ class Location:
 
     ``fallback_names`` are for a ``name`` that another repository has already. ``candidates`` are the child
     repositories' projects, where there is no one answer. ``unconfirmed`` is the name in a settings file that may not
-    be followed here.
+    be followed here. ``superproject`` is the repository that this one is a submodule of.
     """
 
     directory: Path
@@ -176,6 +176,7 @@ class Location:
     settings: ProjectSettings = DEFAULTS
     warnings: tuple[Told, ...] = ()
     unconfirmed: str = ""
+    superproject: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +216,8 @@ def locate(directory: Path, *, by_settings: bool = True, clock: Clock = time.mon
     repository = find_repository(here)
     settings = find_project_settings(here, repository.root if repository else None)
     warnings += settings.warnings
-    found = Location(here, "none", None, repository=repository, settings=settings)
+    above = _superproject(repository) if repository else None
+    found = Location(here, "none", None, repository=repository, settings=settings, superproject=above)
     if by_settings and settings.project is not None:
         own = repository.warnings if repository else ()
         return replace(found, source="config", name=settings.project, warnings=warnings + own)
@@ -227,6 +229,14 @@ def locate(directory: Path, *, by_settings: bool = True, clock: Clock = time.mon
         found = replace(found, repository=None)
     children = _scan_children(here, settings.ignore, nameless, clock() + CHILD_BUDGET_SECONDS, clock)
     return _from_children(found, children, warnings, nameless)
+
+
+def workspace(directory: Path, roots: Sequence[Path]) -> Path:
+    """Return the folder of a client that works in ``roots``: ``directory`` where it lies in one of them, else the first
+    that is there, as editors do; ``directory`` where none is."""
+    here = real_path(directory)
+    there = [root for root in map(real_path, roots) if is_folder(root)]
+    return directory if not there or any(here.is_relative_to(root) for root in there) else there[0]
 
 
 class Locator:
@@ -269,6 +279,15 @@ def _existing(directory: Path) -> tuple[Path, tuple[Told, ...]]:
 @lru_cache(maxsize=8)
 def _resolved(folders: tuple[str, ...]) -> frozenset[Path]:
     return frozenset(real_path(Path(folder)) for folder in folders)
+
+
+def _superproject(repository: Repository) -> Path | None:
+    """Return the repository around a submodule, which keeps the submodule's git directory in its own."""
+    if "modules" not in repository.common_dir.parts:
+        return None
+    above = find_repository(repository.root.parent)
+    inside = above is not None and repository.common_dir.is_relative_to(above.common_dir / "modules")
+    return above.root if above is not None and inside else None
 
 
 def _folder_name(folder: Path, nameless: frozenset[Path]) -> str | None:

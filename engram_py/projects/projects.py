@@ -217,10 +217,23 @@ class Projects:
         name = self._identities.meant(name)
         place = Place(name, source, path or str(self.directory), (name,), warnings=warnings)
         location = self._located(self.directory, head=head)
-        if here or (location.name is not None and self._identities.owner(location) == name):
+        is_here = location.name is not None and self._identities.owner(location) == name
+        if here or is_here:
             branch, commit = _head(location)
-            return replace(place, default_scope=location.settings.default_scope, branch=branch, commit=commit)
+            reads = self._read_at(location) if is_here else place.reads
+            scope = location.settings.default_scope
+            return replace(place, reads=reads, default_scope=scope, branch=branch, commit=commit)
         return place
+
+    def _read_at(self, location: Location) -> tuple[str, ...]:
+        """Return the project of a directory, and of a submodule's directory the projects around it as well."""
+        names, found = dict[str, None](), location
+        while found.name is not None:
+            names[self._identities.owner(found)] = None
+            if found.superproject is None:
+                break
+            found = self._located(found.superproject, head=False)
+        return tuple(names)
 
     def _at(self, location: Location) -> Place:
         """Return the project of a directory; with an empty name when there is not exactly one."""
@@ -231,10 +244,10 @@ class Projects:
             return Place("", "ambiguous", path, names, warnings=(reason("several_repositories"), *warnings))
         if location.name is None:
             return Place("", "none", path, None, warnings=(reason("no_project_here", nameless=True), *warnings))
-        name = self._identities.owner(location)
+        reads = self._read_at(location)
         branch, commit = _head(location)
         source, scope = _engram_source(location), location.settings.default_scope
-        return Place(name, source, path, (name,), scope, branch, commit, warnings=warnings)
+        return Place(reads[0], source, path, reads, scope, branch, commit, warnings=warnings)
 
     def _ensured(self, place: Place, *, explicit: bool) -> Place:
         """``place`` with its project in the table; a new explicit name says so and names the similar ones."""

@@ -76,8 +76,8 @@ class Bulk:
         if visible.unread or not visible.said:  # what is left out of a search must not widen a deletion
             raise BulkFilterError(filters, *visible.unread)
         rows = table.lines(self._store, index.latest(self._store, visible.values, limit=_ALL))
-        own = [row for row in rows if place.reads is None or row.project in place.reads]
-        where = "all projects" if place.reads is None else ", ".join(place.reads)
+        own = [row for row in rows if all_projects or row.project == place.project]
+        where = "all projects" if all_projects else place.project
         return _selection(f"{' '.join(visible.said)} in {where}", own, warnings=place.warnings)
 
     def select_ids(self, ids: Sequence[int], *, hard: bool = False) -> Selection:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from engram_py import Engram
+from engram_py.interfaces.wording import render
 from engram_py.interfaces.wording.render import error_text
 from engram_py.projects.values import AmbiguousProjectError, InvalidProjectError
 from engram_py.reasons import reason
@@ -135,6 +136,37 @@ def test_the_home_directory_is_no_project(
     assert [hit.project for hit in found.results] == ["widgets"]
     assert "no_project_here" in names(found.warnings)
     assert at_home.projects.current().project_source == "none"
+
+
+def test_where_no_project_is_a_context_is_empty_and_says_how_to_name_one(
+    app: Engram, data_dir: Path, open_memory: Opener, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "nobody"))
+    app.save(draft("Text of widgets."))
+    anywhere = open_memory(Path(app.settings.data_dir.anchor))
+
+    for mode in ("session", "cascade"):
+        context = anywhere.contexts.assemble(mode=mode, query="text" if mode == "cascade" else None)
+        assert not any(section.items for section in context.sections)
+        told = render.text(context, now=anywhere.journal.moment(), door="mcp")
+        assert "project=NAME" in told
+        assert "Text of" not in told
+    assert any(section.items for section in anywhere.contexts.assemble("widgets").sections)
+
+
+def test_in_a_submodule_the_memory_of_the_repository_around_it_is_read_and_not_written(
+    open_memory: Opener, make_repo: RepoMaker, git: Git
+) -> None:
+    outer, library = make_repo("work/outer"), make_repo("work/library")
+    git(outer, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(library), "vendor/parser")
+    around, inside = open_memory(outer), open_memory(outer / "vendor" / "parser")
+    around.save(draft("The outer text."))
+    saved = inside.save(draft("The inner text."))
+
+    assert saved.project == "library"
+    assert {hit.project for hit in inside.search("text").results} == {"library", "outer"}
+    assert [hit.project for hit in around.search("text").results] == ["outer"]
+    assert inside.bulk.select("type:manual").ids == (saved.id,)
 
 
 def test_a_refusal_says_in_clauses_why_nothing_names_the_project(

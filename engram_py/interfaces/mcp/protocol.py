@@ -278,6 +278,11 @@ class Client:
         """Whether its version of the protocol has arrays of messages."""
         return self._version in BATCHING
 
+    @property
+    def has_roots(self) -> bool:
+        """Whether it can be asked for the folders that it works in; 2026-07-28 has no requests of a server."""
+        return isinstance(self._capabilities, dict) and isinstance(self._capabilities.get("roots"), dict)
+
     def asks_person(self, params: Json) -> bool:
         """Return whether the client of an admitted request can put a question to the person."""
         return elicits(params["_meta"][CAPABILITIES] if self._enveloped else self._capabilities)

@@ -45,6 +45,8 @@ Json = dict[str, Any]
 Reply = Callable[[Json | None], None]
 
 WORKERS = 4
+ROOTS_SECONDS = 2.0
+_ROOTS = "engram-roots"
 # How long after stdin closed, or after the answer before, a call in flight may take, in seconds: a save takes
 # milliseconds, one that waits for another process's lock is not waited for.
 DRAIN_SECONDS = 2.0
@@ -108,7 +110,8 @@ def serve_stdio(
     names = select_tools(tools if tools is not None else settings.tools)
     if sys.stdin is None or sys.stdout is None:  # closed before the start: there is no client
         return
-    open_memory = opener(settings, project, failure)
+    roots = Roots()
+    open_memory = opener(settings, project, failure, roots.workspace)
 
     def opened(agent: str) -> Engram:
         import logging
@@ -120,14 +123,27 @@ def serve_stdio(
     memory = Memory(opened)
     lines, out = _own_ends()
     # Hooks ask it what a prompt means (vectors/vectors.py).
-    connection = StdioClient(names, memory, out, early=settings.embedder.startswith("sentence"))
+    early = settings.embedder.startswith("sentence")
+    connection = StdioClient(names, memory, out, roots, early=early, once_asked=memory.keep_files)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, connection.stop)
+    threading.Thread(target=_end_after, args=(connection, memory), daemon=True).start()
     connection.serve(lines)
     memory.close()
     if connection.busy:  # a call that waits for another process's lock, and nobody for its answer
         sys.stderr.flush()
         os._exit(0)
+
+
+def _end_after(connection: StdioClient, memory: Memory) -> None:
+    """End this process once the one that started it is gone, as a signal does."""
+    from engram_py.interfaces.mcp.lifetime import Client as Starter
+
+    Starter(lambda: connection.asked_at).wait_until_gone()
+    if sys.platform == "win32":  # there a thread that reads is not interrupted
+        memory.close()
+        os._exit(0)
+    signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
 
 
 def _own_ends() -> tuple[Iterable[str], int]:
@@ -163,16 +179,69 @@ class _Stopped(BaseException):
     """A signal came while the next line was waited for."""
 
 
+class Roots:
+    """The folders that the client works in, if it tells them: a user's server is started anywhere, in ``/`` as well."""
+
+    def __init__(self) -> None:
+        self._uris: list[str] = []
+        self._given: Path | None = None
+        self._told = threading.Event()
+        self._told.set()
+
+    def ask(self) -> None:
+        """Have whoever needs the folders wait for ``hear``."""
+        self._told.clear()
+
+    def hear(self, response: object) -> bool:
+        """Take the answer to ``roots/list``. Return whether it leads elsewhere than ``workspace`` said."""
+        roots = response.get("roots") if isinstance(response, dict) else None
+        listed = [one.get("uri") for one in roots if isinstance(one, dict)] if isinstance(roots, list) else []
+        given = self._given
+        self._uris = [one for one in listed if isinstance(one, str) and one.startswith("file://")]
+        self._told.set()
+        return given is not None and self._folder() != given
+
+    def give_up(self) -> None:
+        self._told.set()
+
+    def workspace(self) -> Path:
+        """Return the folder to work in. A client that was asked has two seconds for its answer."""
+        self._told.wait(ROOTS_SECONDS)
+        self._given = self._folder()
+        return self._given
+
+    def _folder(self) -> Path:
+        if not self._uris:
+            return Path.cwd()
+        from urllib.parse import urlsplit
+        from urllib.request import url2pathname
+
+        from engram_py.projects.locate import workspace
+
+        return workspace(Path.cwd(), [Path(url2pathname(urlsplit(uri).path)) for uri in self._uris])
+
+
 class StdioClient:
     """One client. ``out`` is the descriptor that it reads. ``early`` opens the memory with the client's first message,
-    before any call needs it."""
+    before any call needs it. ``once_asked`` is called in the background when the client first asks about tools."""
 
-    def __init__(self, names: tuple[str, ...], memory: Memory, out: int, *, early: bool = False) -> None:
+    def __init__(
+        self,
+        names: tuple[str, ...],
+        memory: Memory,
+        out: int,
+        roots: Roots | None = None,
+        *,
+        early: bool = False,
+        once_asked: Callable[[], None] | None = None,
+    ) -> None:
         self._names, self._memory, self._out, self._early = names, memory, out, early
+        self._roots, self._once_asked = roots or Roots(), once_asked
         self._client = Client()
         self._requests: queue.SimpleQueue[_Request] = queue.SimpleQueue()
         self._workers = 0
         self._waiting = self._stopping = False
+        self.asked_at = time.monotonic()
         self._changed = threading.Condition()
         self._open: list[_Request] = []  # read, and neither answered nor cancelled
         self._at_work = 0
@@ -218,6 +287,7 @@ class StdioClient:
         """Wait until all calls are answered and all answers written, or none was for ``DRAIN_SECONDS``."""
         with self._changed:
             self._deaf, unanswered = True, list(self._questions)
+        self._roots.give_up()
         for question in unanswered:
             self._heard(question, None)
         with self._changed:
@@ -230,6 +300,7 @@ class StdioClient:
     def _take(self, line: str) -> None:
         if not line.strip():
             return
+        self.asked_at = time.monotonic()
         try:
             message = json.loads(line)
         except (ValueError, RecursionError):
@@ -257,8 +328,11 @@ class StdioClient:
     # The messages.
 
     def _notice(self, method: str, params: Json) -> None:
-        """Of all notifications only a cancellation changes something: its request is not answered any more."""
-        if method == "notifications/cancelled":
+        """A cancelled request is not answered any more; a client that has folders to work in is asked for them."""
+        if method in ("notifications/initialized", "notifications/roots/list_changed") and self._client.has_roots:
+            self._roots.ask()
+            self._write({"jsonrpc": "2.0", "id": _ROOTS, "method": "roots/list"})
+        elif method == "notifications/cancelled":
             with self._changed:
                 asked = params.get("requestId")
                 for request in [one for one in self._open if one.id == asked and not one.answered]:
@@ -273,6 +347,9 @@ class StdioClient:
         except RequestError as exc:
             self._refuse(request_id, exc, reply)
             return
+        if self._once_asked is not None and method in ("tools/list", "tools/call"):
+            threading.Thread(target=self._once_asked, daemon=True).start()
+            self._once_asked = None
         if at_once is not None:
             self._answer(request_id, method, at_once, reply)
             if self._early:
@@ -362,6 +439,10 @@ class StdioClient:
 
     def _heard(self, name: object, response: object) -> None:
         """Have the call answered whose question the person answered; None stands for no answer."""
+        if name == _ROOTS:
+            if self._roots.hear(response):
+                self._memory.move()
+            return
         with self._changed:
             request = self._questions.pop(name, None) if isinstance(name, str) else None
         if request is not None:

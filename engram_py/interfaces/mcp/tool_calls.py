@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from engram_py.dataclass import dataclass, replace
-from engram_py.errors import EngramError
+from engram_py.errors import EngramError, ServeError
 from engram_py.interfaces.mcp.argument_checks import UnknownArgumentError
 from engram_py.interfaces.shared_arguments import as_text
 from engram_py.lazy import logger_of
 
 if TYPE_CHECKING:
     from engram_py.app import Engram
+    from engram_py.interfaces.mcp.own_files import OwnFiles
     from engram_py.interfaces.mcp.tool_registry import Tool
     from engram_py.observations.values import Candidate
     from engram_py.settings import Settings
@@ -55,13 +56,20 @@ class Memory:
         self._open = open_memory
         self._changed = threading.Condition()
         self._app: Engram | None = None
+        self._moved = False
         self._running = 0
+        self._files: OwnFiles | None = None
+        self._told_outdated = False
 
     @contextmanager
     def use(self, agent: str = "") -> Iterator[Engram]:
         """Give the open memory for the length of one call. Raises EngramError when it cannot be opened now."""
         with self._changed:
+            if self._app is not None and self._moved and not self._running:
+                self._app.close()
+                self._app = None
             if self._app is None:
+                self._moved = False
                 self._app = self._open(agent)
             app = self._app
             self._running += 1
@@ -71,6 +79,29 @@ class Memory:
             with self._changed:
                 self._running -= 1
                 self._changed.notify_all()
+
+    def keep_files(self) -> None:
+        """Keep the modules that no call has needed yet, in case that they change or vanish on the disk."""
+        from engram_py.interfaces.mcp.own_files import OwnFiles
+
+        files = OwnFiles()
+        files.keep()
+        self._files = files
+
+    def is_outdated(self) -> bool:
+        """Return whether this program was updated or removed since this process began."""
+        return self._files is not None and self._files.have_changed()
+
+    def tell_outdated(self) -> list[str]:
+        """Return what to say of that, once."""
+        if self._told_outdated or not self.is_outdated():
+            return []
+        self._told_outdated = True
+        return [f"{OUTDATED}; {RESTART}"]
+
+    def move(self) -> None:
+        """Open the memory again for the next call, in the folder that the client works in by then."""
+        self._moved = True
 
     @property
     def opened(self) -> Engram | None:
@@ -91,7 +122,9 @@ class Memory:
             self._changed.release()
 
 
-def opener(settings: Settings, project: str | None, failure: EngramError | None) -> Callable[[str], Engram]:
+def opener(
+    settings: Settings, project: str | None, failure: EngramError | None, directory: Callable[[], Path] = Path.cwd
+) -> Callable[[str], Engram]:
     """Opens the memory of a server process; ``failure`` is raised instead, if there is one."""
 
     def opened(agent: str) -> Engram:
@@ -103,7 +136,7 @@ def opener(settings: Settings, project: str | None, failure: EngramError | None)
 
         app = Engram(
             settings=settings,
-            directory=Path.cwd(),
+            directory=directory(),
             project=project,
             session_mode="process",
             agent=agent,
@@ -223,7 +256,7 @@ def _answered(
             with app.usage.collected() as surfaced:
                 value = tool.function(app, **values)
             now = app.journal.calendar.local
-            notes += app.store.tell()
+            notes += [*app.store.tell(), *memory.tell_outdated()]
         shown |= surfaced
 
         def worded(value: object) -> str:
@@ -243,7 +276,8 @@ def _answered(
         return _failure(exc, notes, wants_json=wants_json)
     except Exception:
         logger.exception("%s failed", tool.name)
-        return _failure(InternalError(tool.name), notes, wants_json=wants_json)
+        failed = OutdatedError(tool.name) if memory.is_outdated() else InternalError(tool.name)
+        return _failure(failed, notes, wants_json=wants_json)
 
 
 def _check_project(app: Engram, expected: str, tool: Tool, values: Mapping[str, Any]) -> None:
@@ -283,6 +317,19 @@ def _contradicted(value: object) -> Candidate | None:
     if not isinstance(value, Saved) or value.type not in REVIEW_MONTHS:
         return None
     return next((one for one in value.candidates if one.type in REVIEW_MONTHS), None)
+
+
+OUTDATED = "engram was updated or removed while this server runs"
+RESTART = "restart your agent"
+
+
+class OutdatedError(ServeError):
+    """A call needs a file of the version that this process began with."""
+
+    code = "outdated_server"
+
+    def __init__(self, tool: str) -> None:
+        super().__init__(f"{tool} failed: {OUTDATED}", hint=f"{RESTART}, then make this call again")
 
 
 class InternalError(EngramError):

@@ -110,6 +110,11 @@ def nothing_given(context: Context) -> list[str]:
 def _empty(context: Context, door: Door) -> str:
     if context.mode in ("query", "full"):
         return ""
+    if context.project_source == "none":
+        said = (
+            f"A context is of one project: name it with {call(door, 'project')}; {call(door, 'projects')} lists them."
+        )
+        return said + _first_bytes(_notes(context, door), context.max_bytes - len(said.encode()))
     where = _harmless(_first_bytes(" ".join(context.project.split()), NAME_BYTES) or SEVERAL)
     if context.mode == "cascade":
         said = f"No memory of {where} is about this. Try {call(door, 'search')} with other words."
