@@ -320,6 +320,7 @@ CHECKS = {
     "hooks": ("Every hook of the last seven days answered in time, and the spool is empty.", ""),
     "http": ("`engram serve` was not opened to other accounts of this machine.", ""),
     "trust": ("Memories from elsewhere are trusted; else how many are not checked.", ""),
+    "set_aside": ("The files of a repository's memory can be read; else which not, and why.", ""),
     "encryption": ("Whether the memory is encrypted, where its key is, and which other files are readable.", ""),
     "distilling": ("The program or endpoint for session summaries has not failed.", ""),
     "vectors": ("The embedder answers, and the connection to it is private.", ""),

@@ -204,3 +204,11 @@ def _strike_out(store: Store) -> None:
         store.execute(_FORGET, names=names)
     finally:
         store.execute("pragma writable_schema = reset")
+
+
+SET_ASIDE = """
+select name as file, reason, target from sync_memory_files where state = 'refused'
+union all
+select chunk, reason, target from sync_chunks where state = 'broken'
+order by target, file
+"""

@@ -190,6 +190,7 @@ class Doctor:
             "sync": self._sync,
             "distilling": self._distilling,
             "trust": self._trust,
+            "set_aside": self._set_aside,
             "http": self._http,
         }
 
@@ -427,6 +428,16 @@ class Doctor:
         rows = sum(arrival.rows for arrival in unchecked)
         message = f"{amount(rows, 'memory')} from elsewhere shown as not checked"
         return Check("trust", "ok", message, evidence, "`engram trust` lists their authors, and trusts them")
+
+    def _set_aside(self) -> Check:
+        """Name the files of memories and chunks that a sync could not read, and why."""
+        return check_of(
+            "set_aside",
+            self._store.rows(health.SET_ASIDE),
+            "every file of a repository's memory could be read",
+            "files of a repository's memory that no sync can read; the others are read",
+            step="mend or remove them, then run `engram sync` there",
+        )
 
     def _distilling(self) -> Check:
         rows = failures(self._store)

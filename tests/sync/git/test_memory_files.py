@@ -808,3 +808,55 @@ def test_a_copy_of_a_file_that_keeps_its_id_changes_nothing_and_is_named(ada: Me
     copy.write_bytes(re.sub(rb"(?m)^id: .*\n", b"", copy.read_bytes()))
     ada.sync.sync()
     assert ada.titles() == ["Policy", "Policy"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'state: {"relations": 5}',
+        'state: {"anchors": 5}',
+        'files: [a.py]\nstate: {"anchors": [{"path": "a.py", "start_line": 1}]}',
+        'state: {"revision_count": "x"}',
+        "state:\n  pinned: maybe",
+        "guards: {",
+        "clock: tomorrow",
+        "id: [1]",
+    ],
+)
+def test_a_file_with_an_odd_value_is_named_and_stops_no_other(ada: Member, line: str) -> None:
+    folder = ada.root / ".engram" / "memories"
+    folder.mkdir(parents=True)
+    (folder / "a-odd.md").write_text(f"---\n{line}\n---\n# Odd\n\ntext\n", encoding="utf-8")
+    (folder / "b-good.md").write_text("# Good\n\nThe cache is redis.\n", encoding="utf-8")
+    ada.commit()
+
+    done = read(ada)
+
+    assert ada.titles() == ["Good"]
+    assert [one.chunk for one in done.refused] == ["a-odd.md"]
+    assert "a-odd.md" in str(ada.app.doctor.examine(check="set_aside").checks[0].evidence)
+
+
+@pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="names of files are text there")
+def test_a_name_that_is_no_text_is_named_and_stops_no_other(ada: Member) -> None:
+    folder = ada.root / ".engram" / "memories"
+    folder.mkdir(parents=True)
+    Path(os.fsdecode(os.fsencode(folder) + b"/odd-\xff.md")).write_text("# Odd\n\ntext\n", encoding="utf-8")
+    (folder / "good.md").write_text("# Good\n\nThe cache is redis.\n", encoding="utf-8")
+    ada.commit()
+
+    assert [one.reason for one in read(ada).refused] == ["its name is not UTF-8: rename it"]
+    assert ada.titles() == ["Good"]
+
+
+@pytest.mark.parametrize("date", ["@253402300800 +0000", "@99999999999999 +0000"])
+def test_a_commit_of_an_odd_date_stops_no_file(ada: Member, date: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = ada.root / ".engram" / "memories"
+    folder.mkdir(parents=True)
+    (folder / "late.md").write_text("# Late\n\ntext\n", encoding="utf-8")
+    monkeypatch.setenv("GIT_AUTHOR_DATE", date)
+    ada.commit()
+
+    read(ada)
+
+    assert ada.titles() == ["Late"]
