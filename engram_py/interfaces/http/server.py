@@ -20,8 +20,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+import h11
 import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -39,6 +40,10 @@ _ESTABLISHED = 1
 
 # Past it a request is answered with 503.
 MOST_CONNECTIONS = 512
+# How long the head of a request, or the next piece of its body, may take, and how many connections of one address may
+# wait for either: one more closes the one that waits longest.
+HALF_REQUEST_SECONDS = 10.0
+MOST_WAITING = MOST_CONNECTIONS // 2
 # Seconds that requests in flight, and streams that a client keeps open, may go on after a signal.
 GRACE_SECONDS = 3
 # In the state of a request: asks whether the kernel says that this user opened its connection.
@@ -221,13 +226,62 @@ def _mapped(packed: bytes) -> ipaddress.IPv6Address:
 
 
 class HttpConnection(H11Protocol):
-    """uvicorn's connection, which also lets the application ask whose it is."""
+    """uvicorn's connection, which lets the application ask whose it is, and ends when half a request stays half."""
+
+    # Those of each address that wait for a request or for the rest of one, the longest first.
+    _waiting: ClassVar[dict[str, dict[HttpConnection, None]]] = {}
+    _timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         # Asked when somebody shows no secret, once for a connection: reading the kernel's table takes a while.
         asked = cache(partial(is_of_this_user, transport.get_extra_info("socket")))
         self.app_state = self.app_state | {OF_THIS_USER: asked}
+        self._wait()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.conn.their_state is not h11.IDLE:  # a head must be whole in time, of a body something must come
+            self._end_wait()
+        self._wait()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._end_wait()
+        super().connection_lost(exc)
+
+    def _wait(self) -> None:
+        if self.conn.their_state not in (h11.IDLE, h11.SEND_BODY) or self.transport.is_closing():
+            self._end_wait()
+        elif self._timer is None:
+            self._timer = self.loop.call_later(HALF_REQUEST_SECONDS, self._wait_is_over)
+            if self.client is not None:  # a unix socket is its owner's alone
+                others = self._waiting.setdefault(self.client[0], {})
+                others[self] = None
+                if len(others) > MOST_WAITING:
+                    longest = next(iter(others))
+                    longest._end_wait()
+                    longest.transport.close()
+
+    def _end_wait(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self.client is not None and (others := self._waiting.get(self.client[0])):
+            others.pop(self, None)
+            if not others:
+                del self._waiting[self.client[0]]
+
+    def _wait_is_over(self) -> None:
+        is_read = not self.flow.read_paused
+        self._end_wait()
+        if is_read:
+            self.transport.close()
+        else:  # the application has not taken what came
+            self._wait()
 
 
 class Seldom(logging.Filter):

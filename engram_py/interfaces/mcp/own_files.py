@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
+from typing import Any, cast
 
 import engram_py
 from engram_py.dataclass import dataclass
@@ -72,7 +73,7 @@ class OwnFiles:
         source = self._kept.get(name)
         if source is None or _state(source.file) == source.state:
             return None
-        spec = ModuleSpec(name, self, origin=str(source.file), is_package=source.is_package)
+        spec = ModuleSpec(name, cast("Any", self), origin=str(source.file), is_package=source.is_package)
         spec.has_location = True
         return spec
 

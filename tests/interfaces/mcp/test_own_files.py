@@ -60,7 +60,7 @@ def test_what_is_of_another_version_is_imported_as_it_was_and_the_rest_from_the_
     (folder_of(package) / "tides.py").write_text("VERSION = 2  # and longer\n")
 
     assert importlib.import_module("ferry_of_test.tides").VERSION == 1
-    assert type(importlib.import_module("ferry_of_test.harbour").__loader__) is not OwnFiles
+    assert not isinstance(importlib.import_module("ferry_of_test.harbour").__loader__, OwnFiles)
     assert not files.have_changed()
 
 
