@@ -235,8 +235,8 @@ def read_export(source: Path | BinaryIO) -> ExportIn:
     if version and version not in READABLE:
         shown = repr(version)[:_SHOWN_CHARS]
         known = f"version {shown} is not one of {', '.join(READABLE)}"
-        raise InvalidExportError(name, known, foreign=values.keys().isdisjoint(LISTS))
-    if values.keys().isdisjoint(LISTS):
+        raise InvalidExportError(name, known, foreign=values.keys().isdisjoint((*LISTS, _OWN)))
+    if values.keys().isdisjoint((*LISTS, _OWN)):
         raise InvalidExportError(name, f"it has none of the lists {', '.join(LISTS)}", foreign=True)
     signed_by = _signer(values)
     left_out: Counter[tuple[str, str]] = Counter()
