@@ -136,7 +136,7 @@ def connect_read_only(path: Path, key: bytes = b"") -> sqlite3.Connection:
     connection = open_to_read(path, key)
     try:
         connection.execute("select 1 from sqlite_master").fetchone()
-    except of_any_driver(sqlite3.OperationalError) as exc:
+    except of_any_driver(sqlite3.Error) as exc:
         connection.close()
         if primary_code(exc) not in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN) or has_log(path):
             raise

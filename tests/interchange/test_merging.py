@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -128,9 +129,10 @@ def test_what_is_imported_is_queued_for_other_machines(app: Engram, tmp_path: Pa
 
 
 @pytest.fixture
-def other(tmp_path: Path, root: Path, clock: FakeClock) -> Engram:
+def other(tmp_path: Path, root: Path, clock: FakeClock) -> Iterator[Engram]:
     """Another memory, of somebody with the same repository."""
-    return Engram(settings=Settings(tmp_path / "other", clock=clock), directory=root)
+    with Engram(settings=Settings(tmp_path / "other", clock=clock), directory=root) as engram:
+        yield engram
 
 
 def imported_with(app: Engram, document: dict[str, Any]) -> tuple[Told, ...]:

@@ -22,8 +22,9 @@ COLUMNS = tuple(index.COLUMN_WEIGHTS)
 
 
 @pytest.fixture
-def filled(tmp_path: Path) -> Store:
-    return Store.open(tmp_path)
+def filled(tmp_path: Path) -> Iterator[Store]:
+    with closing(Store.open(tmp_path)) as store:
+        yield store
 
 
 def _index(store: Store, row: int, **columns: str) -> None:
