@@ -43,3 +43,14 @@ alter table arrivals drop column trusted_at;
 
 -- Under which key the files of a folder were written last: those of another key are signed anew.
 alter table sync_memory_folders add column signed_by text not null default '';
+
+-- What may be given is read in the order of its changes, however many rows of others there are.
+create index observations_own on observations (project, updated_at desc, id desc)
+where arrival is null and deleted_at is null;
+create index observations_own_pinned on observations (project, updated_at desc, id desc)
+where arrival is null and deleted_at is null and pinned = 1;
+create index observations_own_shared on observations (updated_at desc, id desc)
+where arrival is null and deleted_at is null and scope <> 'project';
+drop index observations_arrival;
+create index observations_arrival on observations (project, arrival, updated_at desc, id desc)
+where arrival is not null;

@@ -47,9 +47,7 @@ def session_sections(store: Store, providers: Providers, build: Build) -> tuple[
     profiles = [row for row in providers.profiles(build) if ask.scope in (None, row.scope)]
     said = {row.id for row in (*overrides, *profiles)}
     pinned = table_rows(store, build, limit=PINNED + len(said), pinned=True)
-    pinned = [row for row in providers.vetted(build, pinned) if row.id not in said]
-    # A pin of somebody else says nothing to the user.
-    theirs, pinned = [row for row in pinned if not row.pinned], [row for row in pinned if row.pinned][:PINNED]
+    pinned = [row for row in providers.vetted(build, pinned) if row.id not in said][:PINNED]
     since = max((row.updated_at for row in profiles if row.origin == "derived"), default="")
     wanted = _preferences(store, providers, build, since=since)
     notes = _notes(store, providers, build)
@@ -63,7 +61,7 @@ def session_sections(store: Store, providers: Providers, build: Build) -> tuple[
         Section("pinned", tuple(pinned)),
         Section("preferences", tuple(wanted)),
         Section("sessions", tuple(providers.last_sessions(build, limit=SESSIONS))),
-        Section("recent", tuple(_recent(store, providers, build, theirs, without=known, since=since))),
+        Section("recent", tuple(_recent(store, providers, build, without=known, since=since))),
         Section("notes", tuple(notes)),
         Section("prompts", tuple(_distinct(prompts)[:PROMPTS])),
         *_apart(providers, build),
@@ -125,15 +123,7 @@ def _told(row: Observation, since: str) -> bool:
     return row.scope == "personal" and row.type in ("identity", "preference", "fact") and kept_at <= since
 
 
-def _recent(
-    store: Store,
-    providers: Providers,
-    build: Build,
-    beside: Sequence[Observation],
-    *,
-    without: set[int],
-    since: str,
-) -> list[Observation]:
+def _recent(store: Store, providers: Providers, build: Build, *, without: set[int], since: str) -> list[Observation]:
     ask = build.ask
     decisions = table.of_types(
         store, _DECIDING, projects=ask.reads, scope=ask.scope, pool=LOOKED_THROUGH, limit=DECISIONS + len(without)
@@ -141,7 +131,7 @@ def _recent(
     decisions = [row for row in decisions if row.id not in without]
     first = in_order(providers.vetted(build, decisions), limit=DECISIONS)
     known = {row.id for row in first} | without
-    rest = [*beside, *table_rows(store, build, limit=_POOL + len(without))]
+    rest = table_rows(store, build, limit=_POOL + len(without))
     rest = [row for row in rest if row.id not in known and not _told(row, since)]
     return [*first, *in_order(providers.vetted(build, rest), limit=RECENT - len(first))]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engram_py.database.store import Store
-from engram_py.observations.table import COLUMNS, SHARED, VISIBLE, by_ids, newest_of, read
+from engram_py.observations.table import COLUMNS, NEWEST_GIVEN, SHARED, VISIBLE, by_ids, newest_of, read
 from engram_py.observations.values import Observation
 from engram_py.privacy.provenance import GIVEN, own
 from engram_py.recall.index import changed_between
@@ -50,7 +50,17 @@ and (:scope is null or scope = :scope)
 order by updated_at desc, id desc
 limit :limit
 """
-OF_TYPES = tuple(_OF_TYPES.format(where=where) for where in ("true", SHARED, "project = :project"))
+_CHOSEN = """(pinned = 0 or arrival is not null) and lifecycle = 'active'
+      and type in (select value from json_each(:types))"""
+_OF_TYPES_IN_PROJECT = f"""
+select {COLUMNS}
+from observations
+where id in ({NEWEST_GIVEN.format(where="true", chosen=_CHOSEN)})
+  and (:scope is null or scope = :scope)
+order by updated_at desc, id desc
+limit :limit
+"""
+OF_TYPES = (*(_OF_TYPES.format(where=where) for where in ("true", SHARED)), _OF_TYPES_IN_PROJECT)
 
 _LINES = f"""
 select id, project, agent, started_at, ended_at, {SUMMARY} as summary,

@@ -82,6 +82,27 @@ where content_hash = :content_hash and project = :project and scope = :scope and
 order by id desc limit {MOST_COUNTED}
 """
 
+# What may be given of a project, of each source the newest ``:pool``: the rows of others that may not be given cost
+# nothing, however many they are. ``where`` holds for all of them, ``chosen`` chooses among the newest.
+NEWEST_GIVEN = f"""
+select id from (
+    select id, type, pinned, lifecycle, arrival from observations indexed by observations_own
+    where project = :project and arrival is null and deleted_at is null and not {waits()} and {{where}}
+    order by updated_at desc, id desc limit :pool
+)
+where {{chosen}}
+union all
+select newest.value from trusted, json_each((
+    select json_group_array(id) from (
+        select id, type, pinned, lifecycle, arrival from observations indexed by observations_arrival
+        where project = :project and arrival = trusted.arrival and deleted_at is null and not {waits()} and {{where}}
+        order by updated_at desc, id desc limit :pool
+    )
+    where {{chosen}}
+)) as newest
+where trusted.project = :project and trusted.trusted_at is not null
+"""
+
 # One project at a time, so that the index gives the order and the cost is the limit, not the memory.
 # The fix of an error speaks when the error returns.
 _RECENT = f"""
@@ -89,7 +110,6 @@ select {COLUMNS} from observations
 where deleted_at is null and lifecycle = 'active' and pinned = {{pinned}}
   and type not in (select value from json_each(:without))
   and (:scope is null or scope = :scope)
-  and (:given = 0 or {GIVEN})
   and ({{pinned}} or topic_key is null or topic_key not like 'failure/%')
   and {{where}}
 order by updated_at desc, id desc limit :limit
@@ -98,6 +118,18 @@ order by updated_at desc, id desc limit :limit
 RECENT_IN_PROJECT, RECENT_SHARED, RECENT_ANYWHERE = (
     tuple(_RECENT.format(where=where, pinned=pinned) for pinned in (0, 1))
     for where in ("project = :project", SHARED, "true")
+)
+_GIVEN = """lifecycle = 'active' and (pinned = 0 or arrival is not null)
+      and type not in (select value from json_each(:without)) and (:scope is null or scope = :scope)
+      and (topic_key is null or topic_key not like 'failure/%')"""
+# A pin of somebody else says nothing to the user.
+RECENT_GIVEN = (
+    f"""
+select {COLUMNS} from observations
+where id in ({NEWEST_GIVEN.format(where=_GIVEN, chosen="true")})
+order by updated_at desc, id desc limit :limit
+""",
+    _RECENT.format(where=f"project = :project and {OWN}", pinned=1),
 )
 
 NEWEST = f"""
@@ -280,12 +312,11 @@ def recent(
     without: Sequence[str] = (),
     given: bool = False,
 ) -> list[Observation]:
-    """Return the newest active observations the projects see, latest change first; ``given``: none that is unchecked.
-
-    ``pinned`` ones are those that somebody pinned, whose pin holds where they are the user's own.
-    """
-    statements = tuple(one[pinned] for one in (RECENT_ANYWHERE, RECENT_SHARED, RECENT_IN_PROJECT))
-    return newest_of(store, projects, statements, limit=limit, scope=scope, without=list(without), given=given)
+    """Return the newest active observations the projects see, latest change first; ``given``: of the projects' what may
+    be given, of which ``pinned`` ones are those that the user pinned."""
+    of_project = RECENT_GIVEN if given else RECENT_IN_PROJECT
+    statements = tuple(one[pinned] for one in (RECENT_ANYWHERE, RECENT_SHARED, of_project))
+    return newest_of(store, projects, statements, limit=limit, pool=limit, scope=scope, without=list(without))
 
 
 def newest(store: Store, *, projects: Sequence[str] | None, limit: int, scope: str | None = None) -> list[Observation]:
