@@ -37,7 +37,8 @@ class StoreTooNewError(StoreError):
         self.path, self.unknown = path, list(unknown)
         super().__init__(
             f"{path} was written by a newer engram (it has {', '.join(unknown)}); it was left untouched",
-            hint="upgrade engram-py, or set ENGRAM_DATA_DIR to another directory",
+            hint="upgrade engram-py; to stay with this version, `engram restore` the copy from before the upgrade, "
+            "`engram-before-…` in the folder backups beside it, or set ENGRAM_DATA_DIR to another directory",
         )
 
 

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engram_py.database.connection import begin_immediate, snapshot, translated
-from engram_py.database.errors import StoreForeignError, StoreTooNewError
-from engram_py.files import lines_of
+from engram_py.database.errors import StoreForeignError, StoreIOError, StoreTooNewError
+from engram_py.dataclass import dataclass
+from engram_py.files import lines_of, reason
 
 if TYPE_CHECKING:
     from sqlite_utils import Database
@@ -62,31 +63,65 @@ def check_origin(connection: sqlite3.Connection, path: Path) -> list[str]:
     return [name for name in names() if name not in done]
 
 
-def migrate(connection: sqlite3.Connection, path: Path) -> list[str]:
-    """Apply what is pending, all of it or nothing, while other processes wait; the names applied.
+@dataclass(frozen=True, slots=True)
+class Migrated:
+    """The migrations that were applied to a file that had others: ``before`` is the last of these, ``copy`` the file as
+    it was then."""
+
+    names: tuple[str, ...] = ()
+    before: str = ""
+    copy: str = ""
+
+
+def migrate(connection: sqlite3.Connection, path: Path, *, backups: Path | None = None) -> Migrated:
+    """Apply what is pending, all of it or nothing, while other processes wait. A file that is not new is copied to the
+    folder ``backups`` first.
 
     The ledger is read again under the write lock: of several processes on a new file one migrates, and the
     others find it done.
     """
     with translated(path):
         if not check_origin(connection, path):
-            return []
+            return Migrated()
+        if backups is not None:
+            connection.execute("pragma wal_checkpoint(truncate)")  # then the copy is one file, unless somebody writes
     # Imported only here: it costs 0.1 s, and an up-to-date file does not need it.
     from sqlite_utils import Database, Migrations
 
     begin_immediate(connection, path)
     try:
         with translated(path):
-            pending = check_origin(connection, path)
+            pending, done = check_origin(connection, path), applied(connection)
+            before = done[-1] if done and pending else ""
+            copy = _keep(path, backups, before) if before and backups is not None else ""
             plan = Migrations(SET)
             for file in migration_files():
                 plan(name=file.stem)(_step(file))
             plan.apply(Database(connection, execute_plugins=False))
             connection.execute("commit")
-            return pending
+            return Migrated(tuple(pending), before, copy)
     finally:
         if connection.in_transaction:
             connection.execute("rollback")
+
+
+def _keep(path: Path, backups: Path, before: str) -> str:
+    """Copy a file and its log as they are, encrypted or not. Call under the write lock: nobody changes them meanwhile.
+
+    Raises StoreIOError: there is no room for the copy.
+    """
+    import shutil
+
+    copy = backups / f"{path.stem}-before-{names()[-1][:4]}-of-{before[:4]}{path.suffix}"
+    try:
+        backups.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for file, target in ((path, copy), (Path(f"{path}-wal"), Path(f"{copy}-wal"))):
+            if file.exists() and file.stat().st_size:
+                shutil.copyfile(file, target)
+                target.chmod(0o600)
+    except OSError as exc:
+        raise StoreIOError(str(copy), f"the copy before the upgrade cannot be written ({reason(exc)})") from exc
+    return str(copy)
 
 
 def statements(script: str) -> Iterator[str]:

@@ -130,7 +130,12 @@ class Store:
                 pending = migrations.check_origin(connection, self.path)
             use_wal(connection, self.path)
             if pending:
-                migrations.migrate(connection, self.path)
+                done = migrations.migrate(connection, self.path, backups=self.path.parent / filesystem.BACKUPS)
+                if done.copy:
+                    self.news.append(
+                        f"the memory was upgraded from schema {done.before[:4]} to {done.names[-1][:4]}; "
+                        f"a copy of before is {done.copy} (`engram restore` with the earlier program brings it back)"
+                    )
             connection.execute("select 1 from sqlite_master").fetchone()  # the log exists from the first read on
         except BaseException:
             connection.close()

@@ -16,6 +16,7 @@ from engram_py.database import migrations
 from engram_py.database.connection import connect, use_wal
 from engram_py.database.errors import StoreForeignError, StoreTooNewError
 from engram_py.database.store import Store
+from engram_py.settings import Settings
 from tests.database.files import filled, make_foreign, make_newer, make_of_schema, opened, save
 from tests.template import migrated_once
 
@@ -300,3 +301,22 @@ def test_a_question_that_an_earlier_version_learned_stays_with_its_answer_and_in
         [question] = upgraded.evaluations.questions()
         assert (question.question, [answer.title for answer in question.answers]) == ("which tokens", ["Tokens"])
         assert [one.comparable for one in upgraded.evaluations.run({}).asked] == [True]
+
+
+def test_an_upgrade_keeps_a_copy_of_before_and_says_from_which_version(data_dir: Path) -> None:
+    make_of_schema(data_dir / "engram.db", 40)
+
+    with Engram(settings=Settings(data_dir), directory=data_dir) as app:
+        [said] = app.store.tell()
+
+    copy = data_dir / "backups" / f"engram-before-{NAMES[-1][:4]}-of-0040.db"
+    assert f"from schema 0040 to {NAMES[-1][:4]}" in said
+    assert str(copy) in said
+    with closing(sqlite3.connect(copy)) as connection:
+        assert migrations.applied(connection) == NAMES[:40]
+
+
+def test_a_new_file_has_nothing_to_copy(data_dir: Path) -> None:
+    with Engram(settings=Settings(data_dir), directory=data_dir) as app:
+        assert app.store.tell() == []
+    assert not (data_dir / "backups").exists()

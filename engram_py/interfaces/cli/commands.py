@@ -342,6 +342,7 @@ def memory(**changes: Any) -> Iterator[Engram]:
 
     with Engram(settings=replace(settings(), warnings=(), **changes), directory=here(), agent="cli") as app:
         before = _without_vectors(app)
+        print_notes(app.store.tell())
         yield app
         if before is not None and (_without_vectors(app) or 0) > before:
             from engram_py.interfaces.cli.upkeep import compute_vectors

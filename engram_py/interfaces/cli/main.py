@@ -7,6 +7,7 @@ import importlib
 import os
 import sys
 from collections.abc import Collection, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -275,8 +276,21 @@ def help_command(command: tuple[str, ...], everything: bool) -> tuple[object, st
 
 @value_command("version")
 def version_command() -> tuple[object, str]:
-    """Print the version."""
-    return {"version": __version__}, __version__
+    """Print the version, and in a checkout the commit."""
+    commit = _commit()
+    said = f"{__version__} ({commit[:8]})" if commit else __version__
+    return {"version": __version__, "commit": commit or None}, said
+
+
+def _commit() -> str:
+    """Return the commit of the checkout that this program runs from, empty where it was installed."""
+    root = Path(__file__).resolve().parents[3]
+    if not (root / ".git").exists() or not (root / "pyproject.toml").exists():
+        return ""
+    from engram_py.git.repository import find_repository
+
+    repository = find_repository(root)
+    return (repository.commit if repository else None) or ""
 
 
 @value_command("completion")
