@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ COLUMNS = tuple(index.COLUMN_WEIGHTS)
 
 @pytest.fixture
 def filled(tmp_path: Path) -> Iterator[Store]:
-    with closing(Store.open(tmp_path)) as store:
+    with contextlib.closing(Store.open(tmp_path)) as store:
         yield store
 
 

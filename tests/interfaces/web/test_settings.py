@@ -30,11 +30,12 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return made
 
 
-def reader(data_dir: Path, folder: Path) -> Visitor:
-    app = Engram(settings=load_settings(data_dir=data_dir), directory=folder)
-    visitor = Visitor(Asker(build_application(app, port=PORT)), f"http://{HOST}")
-    visitor.look(f"/ui/enter?token={Access(data_dir).link_token()}")
-    return visitor
+def seen_by_a_reader(data_dir: Path, folder: Path) -> Seen:
+    """The page of settings, as somebody sees it who just came."""
+    with Engram(settings=load_settings(data_dir=data_dir), directory=folder) as app:
+        visitor = Visitor(Asker(build_application(app, port=PORT)), f"http://{HOST}")
+        visitor.look(f"/ui/enter?token={Access(data_dir).link_token()}")
+        return visitor.look("/ui/settings")
 
 
 def field(seen: Seen, name: str) -> Form:
@@ -53,7 +54,7 @@ def test_each_setting_says_where_its_value_comes_from(
     data_dir.mkdir(parents=True, exist_ok=True)
     (data_dir / "config.json").write_text(json.dumps({"gate": "off", "documents": "off", "log_level": "loud"}))
     monkeypatch.setenv("ENGRAM_DOCUMENTS", "on")
-    seen = reader(data_dir, folder).look("/ui/settings")
+    seen = seen_by_a_reader(data_dir, folder)
     assert field(seen, "gate").fields["to"] == "off"
     assert "config.json" in row(seen.text, "ENGRAM_GATE")
     assert row(seen.text, "ENGRAM_DOCUMENTS").startswith(" on ENGRAM_DOCUMENTS")
@@ -96,7 +97,7 @@ def test_a_secret_setting_is_named_and_never_shown(
     monkeypatch.setenv("ENGRAM_SYNC_PASSPHRASE", TOKEN)
     monkeypatch.setenv("ENGRAM_CLOUD_TOKEN", TOKEN)
     monkeypatch.setenv("ENGRAM_DISTILL_URL", f"https://ada:{TOKEN}@models.example/v1")
-    seen = reader(data_dir, folder).look("/ui/settings")
+    seen = seen_by_a_reader(data_dir, folder)
     assert row(seen.text, "ENGRAM_SYNC_PASSPHRASE").startswith(" set, not shown ENGRAM_SYNC_PASSPHRASE")
     assert TOKEN not in seen.reply.body.decode()
 
