@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 PINNED := --constraint constraints.txt --editable .
 PIP := install --quiet --no-compile --disable-pip-version-check
 
-.PHONY: demo test lint types check soak clients browser postgres replicas histories budgets bench recall schemas docs bundle workflows pictures lock clean
+.PHONY: demo test lint types check soak clients browser postgres replicas histories budgets bench recall schemas docs bundle workflows pictures lock clean matrix
 
 # Installs what the program needs; developer tools come with `make test`.
 demo:
@@ -30,6 +30,15 @@ types: $(STAMP)
 
 check: $(STAMP)
 	$(BIN)/pytest -n auto --dist worksteal -m "not soak and not clients and not postgres and not browser"
+
+# The suite with each newer Python that this machine has (pyenv's too), each in an environment of its own.
+NEWER := 3.12 3.13 3.14
+matrix:
+	@for version in $(NEWER); do \
+	  python=$$(ls -d $${PYENV_ROOT:-$$HOME/.pyenv}/versions/$$version.*/bin/python 2>/dev/null | tail -1); \
+	  python=$${python:-python$$version}; \
+	  if $$python -c '' 2>/dev/null; then $(MAKE) check PYTHON=$$python VENV=.venv-$$version || exit 1; \
+	  else echo "Python $$version is not on this machine"; fi; done
 
 soak: $(STAMP)
 	$(BIN)/pytest -m soak
@@ -102,4 +111,4 @@ lock:
 	$(BIN)/python -m pip freeze --exclude-editable --exclude engram-py > constraints.txt
 
 clean:
-	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-* dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -212,8 +212,9 @@ def test_what_is_typed_wrong_is_answered_with_what_it_resembles(run: Run, typed:
 
 
 def test_the_version_is_said_in_both_forms(run: Run) -> None:
-    assert run("version").stdout == f"{__version__}\n"
-    assert answer(run("version", "--json")) == {"version": __version__}
+    said = answer(run("version", "--json"))
+    assert said["version"] == __version__
+    assert run("version").stdout == f"{__version__} ({said['commit'][:8]})\n"  # of the checkout that the tests are in
     assert __version__ in run("--version").stdout
 
 
