@@ -179,7 +179,8 @@ select project, directory, started_at from sessions where id = :id and (nudged_a
 # Wherever it was filed: a server that does not know the agent's session has one of its own.
 _SAVED = """
 select 1 from observations
-where project = :project and updated_at >= :since and deleted_at is null and created_at >= :since and origin <> 'derived'
+where project = :project and updated_at >= :since and deleted_at is null
+  and created_at >= :since and origin <> 'derived'
 limit 1
 """
 
