@@ -480,6 +480,8 @@ def _fill(folder: Path, directory: Path, lessons: Sequence[Lesson]) -> None:
             saved = app.save(Draft(one.title, one.content, one.type))
             if one.guards:
                 app.observations.guard(saved.id, one.guards)
+            if one.unchecked:
+                app.trust.disown(saved.id, one.unchecked)
 
 
 def _distill(app: Engram, everything: bool) -> Flushed:

@@ -151,7 +151,7 @@ class Experiments:
         if arm == "engram":
             self._fill(memory, work, lessons)
         elif arm != "none":
-            text = "\n".join(f"## {one.title}\n\n{one.content}\n" for one in lessons)
+            text = "\n".join(f"## {one.title}\n\n{one.content}\n" for one in lessons if not one.unchecked)
             (work / NOTES).write_text(text if arm == "files" else placebo(text), encoding="utf-8")
             prompt += _NOTED
         begun = time.monotonic()

@@ -22,7 +22,7 @@ from engram_py.guards.diff import Changes, FileChange, found_in
 from engram_py.guards.diff import history as changes_of_history
 from engram_py.guards.values import Guard, from_json, to_json
 from engram_py.lazy import regex
-from engram_py.privacy.provenance import GIVEN
+from engram_py.privacy.provenance import GIVEN, author_of, unchecked, waits
 from engram_py.reasons import Told
 
 Arm = Literal["none", "placebo", "files", "engram"]
@@ -48,8 +48,8 @@ _PYTHON = "python" if shutil.which("python") else "python3"
 CHECKS = {".py": f"{_PYTHON} -m pytest -q {{tests}}", ".go": "go test {folders}", ".rs": "cargo test"}
 
 MEMORIES = f"""
-select id, title, content, type, git_commit from observations
-where type in ('bugfix', 'fix') and project = :project and deleted_at is null and lifecycle = 'active' and {GIVEN}
+select id, title, content, type, git_commit, {unchecked("observations")} as unchecked from observations
+where type in ('bugfix', 'fix') and project = :project and deleted_at is null and lifecycle = 'active' and not {waits()}
 order by updated_at desc, id desc limit 500
 """
 
@@ -93,12 +93,14 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """What the memory has to tell about a task; ``guards`` as the row of a decision has them."""
+    """What the memory has to tell about a task; ``guards`` as the row of a decision has them. ``unchecked`` is the
+    author of one that nobody trusts: no notes have it, and the run's memory has it as from elsewhere."""
 
     title: str
     content: str
     type: str = "bugfix"
     guards: str = ""
+    unchecked: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +242,9 @@ def _remembered(commits: Sequence[Commit], memories: Iterable[Row]) -> Iterator[
         near.sort(key=lambda one: not any(PurePosixPath(path).name in content for path in one.sources))
         fixing = next((one for one in (*named, *near) if one.tests and one.sources), None)
         if fixing:
-            yield fixing, Lesson(row["title"], row["content"], row["type"]), f"memory #{row['id']}"
+            author = author_of(row["unchecked"]) if row["unchecked"] else ""
+            lesson = Lesson(row["title"], row["content"], row["type"], unchecked=author)
+            yield fixing, lesson, f"memory #{row['id']}"
 
 
 def _repeated(commits: Sequence[Commit]) -> Iterator[tuple[Commit, Lesson, str]]:

@@ -146,6 +146,12 @@ class Trust:
         found = (one for one in arrivals(self._store) if (one.source, one.author) == (source, provenance.ANYBODY))
         return any(project in one.decided_in for one in found)
 
+    def disown(self, observation_id: int, author: str) -> None:
+        """Let an observation count as an author's whom nobody trusts."""
+        with self._store.transaction():
+            arrival = provenance.arrival_of(self._store, provenance.IMPORT, f"~{author}", author)
+            self._store.update("observations", {"id": observation_id}, {"arrival": arrival})
+
     def take_in_key(self, phrase: str) -> KeyShown:
         """Make the key of a phrase the one that signs here: what it signed before is the user's own.
 
