@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -289,8 +291,17 @@ def states(machine: net.Machine) -> dict[str, str]:
     return dict(machine.app.store.tuples("select title, lifecycle from observations"))
 
 
-def test_a_verdict_replaces_on_every_machine_and_its_end_is_heard_of_too(tmp_path: Path, empty: Path) -> None:
-    desk, laptop = (net.machine(name, tmp_path, empty) for name in ("desk", "laptop"))
+@pytest.fixture
+def machines(tmp_path: Path, empty: Path) -> Iterator[list[net.Machine]]:
+    with ExitStack() as stack:
+        made = [net.machine(name, tmp_path, empty) for name in ("desk", "laptop")]
+        for one in made:
+            stack.enter_context(one.app)
+        yield made
+
+
+def test_a_verdict_replaces_on_every_machine_and_its_end_is_heard_of_too(machines: list[net.Machine]) -> None:
+    desk, laptop = machines
     old, new = (desk.app.save(draft(text, title=text)).id for text in ("Redis", "Memcached"))
     net.exchange_all([desk, laptop])
     supersede(desk.app, new, old)
@@ -302,8 +313,8 @@ def test_a_verdict_replaces_on_every_machine_and_its_end_is_heard_of_too(tmp_pat
     assert states(desk) == states(laptop) == {"Redis": "active", "Memcached": "active"}
 
 
-def test_a_change_of_a_replaced_memory_elsewhere_does_not_bring_it_back(tmp_path: Path, empty: Path) -> None:
-    desk, laptop = (net.machine(name, tmp_path, empty) for name in ("desk", "laptop"))
+def test_a_change_of_a_replaced_memory_elsewhere_does_not_bring_it_back(machines: list[net.Machine]) -> None:
+    desk, laptop = machines
     old, new = (desk.app.save(draft(text, title=text)).id for text in ("Redis", "Memcached"))
     net.exchange_all([desk, laptop])
     supersede(desk.app, new, old)
