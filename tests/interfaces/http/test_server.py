@@ -167,7 +167,7 @@ POST /conflicts/scan, GET /conflicts/deferred, POST /conflicts/deferred/replay, 
 REFUSED_FOR_MEANING = {
     "invalid_project", "empty_field", "empty_query", "fact_refused", "entity_refused", "outside_vault",
     "unsupported_project_scope", "id", "ids", "entity", "path", "turns.0", "memory_id_b", "observation_id", "limit",
-    "response_format", "ownership_mode", "judgment_id", "since", "as_of", "date", "day", "session_date", "aliases", "update",
+    "response_format", "update",
 }  # fmt: skip
 # Values in an address that Engram takes its default for where it cannot read them.
 READ_LENIENTLY = re.compile(r"[?&](limit|offset|observations|prompts|pinned|max_bytes|hard|compact|before|after)=")
