@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator, Mapping
 from functools import cache, partial
 from typing import Any
@@ -33,6 +34,7 @@ from engram_py.interfaces.http.answers import Notes, header
 from engram_py.interfaces.http.routing import (
     LENIENT,
     OPERATIONS,
+    PROJECT,
     Operation,
     app_in,
     fields_of,
@@ -42,7 +44,9 @@ from engram_py.interfaces.http.routing import (
 )
 from engram_py.interfaces.mcp.tool_calls import count_answer
 from engram_py.interfaces.shared_arguments import mended_names, unknown_names
+from engram_py.observations.values import SCOPES
 from engram_py.recall.scope_filter import FILTERS
+from engram_py.relations.values import VERBS
 
 # What no model reads: counted, one export would be most of what a memory costs.
 _FOR_PROGRAMS = frozenset({"/health", "/openapi.json", "/export", "/import", "/sync/status"})
@@ -247,6 +251,8 @@ def document() -> dict[str, Any]:
     bodies = [one.models["body"] for one in OPERATIONS if "body" in one.models]
     _, definitions = models_json_schema([(model, "validation") for model in bodies], ref_template=_REFERENCE)
     schemas: dict[str, Any] = {"Error": ERROR, **definitions.get("$defs", {})}
+    for schema in definitions.get("$defs", {}).values():
+        _narrow(schema.get("properties", {}))
     paths: dict[str, Any] = {}
     for one in OPERATIONS:
         paths.setdefault(one.path, {})[one.method.lower()] = _described(one, schemas)
@@ -263,6 +269,30 @@ def document() -> dict[str, Any]:
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer", "description": "`engram serve --token`"}},
         },
     }
+
+
+# What a value of these names must be everywhere, for the description: the rooms check it, and word the refusal.
+_NARROWED: dict[str, dict[str, Any]] = {
+    "cwd": {"pattern": "^$|^" + (r"[A-Za-z]:[\\/]" if sys.platform == "win32" else "/") + r"[^\u0000]*$"},
+    "expected_project": {"pattern": PROJECT},
+    "scope": {"enum": ["", *SCOPES]},
+    "relation": {"enum": list(VERBS)},
+    "predicate": {"pattern": "^[a-z][a-z0-9_]{0,63}$"},
+    "confirmed": {"const": True},
+    "semantic": {"const": False},
+    "turns": {"minItems": 1},
+    **{name: {"minimum": 1} for name in ("memory_id_a", "memory_id_b", "observation_id")},
+    **{name: {"items": {"type": "integer", "minimum": 1}} for name in ("observation_ids", "prompt_ids")},
+}
+
+
+def _narrow(properties: dict[str, Any]) -> None:
+    """Write what a value must be into the schema of each property, beside null where that is one of its kinds."""
+    for name, schema in properties.items():
+        more = {} if "enum" in schema else _NARROWED.get(name, {})
+        for kind in schema.get("anyOf", [schema]):
+            if kind.get("type") not in (None, "null"):
+                kind.update(more)
 
 
 def _described(one: Operation, schemas: dict[str, Any]) -> dict[str, Any]:
@@ -289,6 +319,7 @@ def _parameters(one: Operation, part: str) -> Iterator[dict[str, Any]]:
     if model is None:
         return
     schema = model.model_json_schema()
+    _narrow(schema.get("properties", {}))
     for name, field in schema.get("properties", {}).items():
         described = {key: value for key, value in field.items() if key not in ("title", "description", "default")}
         told: dict[str, Any] = {"name": name, "in": part, "schema": _plain(described)}
@@ -301,7 +332,8 @@ def _parameters(one: Operation, part: str) -> Iterator[dict[str, Any]]:
 def _plain(schema: dict[str, Any]) -> dict[str, Any]:
     """Return the schema of a parameter, which is there or not and never null."""
     kinds = [kind for kind in schema.get("anyOf", ()) if kind.get("type") != "null"]
-    return kinds[0] if len(kinds) == 1 else schema
+    beside = {name: value for name, value in schema.items() if name != "anyOf"}
+    return beside | kinds[0] if len(kinds) == 1 else schema
 
 
 def _responses(one: Operation, schemas: dict[str, Any]) -> dict[str, Any]:

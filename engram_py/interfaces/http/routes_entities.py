@@ -138,7 +138,13 @@ def list_facts(
 
 # --- the person -----------------------------------------------------------------------------------------------
 
-Scope = Annotated[str | None, Field(description="personal (every project, the default) or project.")]
+Scope = Annotated[
+    str | None,
+    Field(
+        description="personal (every project, the default) or project.",
+        json_schema_extra={"enum": ["", "personal", "project", None]},
+    ),
+]
 
 StatementSavedOut = shown(Saved, "id outcome scope project warnings", name="StatementSavedOut")
 ProfileOut = shown(Profile, "id text scope project origin written_at")

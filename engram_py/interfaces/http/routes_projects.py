@@ -19,6 +19,7 @@ from engram_py.interfaces.wording.reasons import spelled
 from engram_py.observations.listing import Stats
 from engram_py.projects.values import ProjectLine, normalize_project
 from engram_py.sync.autosync.table import CloudStatus
+from engram_py.upkeep.maintenance import PASSES
 from engram_py.upkeep.values import Check, Hot, HotReport, Maintained, Report
 
 RESCUE_BODY = 8 * 1024
@@ -305,7 +306,7 @@ def heartbeat(app: Engram) -> object:
 
 
 @operation("POST", "/maintain/{name}", MaintainedOut)
-def maintain(app: Engram, name: str) -> object:
+def maintain(app: Engram, name: Annotated[str, Field(json_schema_extra={"enum": ["distill", *PASSES]})]) -> object:
     """Run a pass of upkeep: distill, heartbeat, consolidate or synthesize."""
     return app.maintenance.run(name)
 

@@ -95,6 +95,7 @@ def search_memory(
     app: Engram, listed: Listed, notes: Notes, q: Annotated[str, Field(description=QUERY)] = ""
 ) -> object:
     """`GET /search` for clients of the program Aurelius; an empty query gives an empty list."""
+    selected(app, listed)  # an empty query is of a project as well
     return search(app, q, listed, SearchQuery(), notes) if q.strip() else []
 
 

@@ -178,9 +178,9 @@ class Captured(CurrentOut):
 @operation("POST", "/prompts/capture-decision", CaptureDecision | Captured, exact=True)
 def decide_capture(app: Engram, asked: CaptureAsked) -> object:
     """Whether a prompt is the user's, and its project. Nothing is stored."""
-    if not asked.content.strip() or asked.content.lstrip().startswith(OF_PROGRAMS):
-        return CaptureDecision(decision="skip")
     with app_in(app, asked.cwd.strip()) as there:
+        if not asked.content.strip() or asked.content.lstrip().startswith(OF_PROGRAMS):
+            return CaptureDecision(decision="skip")
         return Captured.of(current_project(there, asked.cwd.strip()))
 
 

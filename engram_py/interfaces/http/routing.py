@@ -100,6 +100,8 @@ Switch = Annotated[bool | None, BeforeValidator(_switch)]
 StrictSwitch = Annotated[bool, BeforeValidator(_strict_switch)]
 Id = Annotated[int, Field(ge=1, le=MAX_INTEGER)]
 Needed = Annotated[str, Field(pattern=r"\S")]
+# A name as the description shows it (projects/values.py): no path, no control character, not blank.
+PROJECT = r"^[^\s~./\\\-_\u0000-\u001f\u007f-\u009f][^/\\:\u0000-\u001f\u007f-\u009f]{0,99}$"
 SEARCHED = object()
 """Marks the text that is searched for: a blank one is an empty query."""
 Searched = Annotated[Needed, SEARCHED]
@@ -108,7 +110,9 @@ Searched = Annotated[Needed, SEARCHED]
 class InProject(BaseModel):
     """The project that is read or written; "" means none was named."""
 
-    project: Annotated[str | None, BeforeValidator(lambda name: name or None)] = None
+    project: Annotated[str | None, BeforeValidator(lambda name: None if name == "" else name)] = Field(
+        default=None, json_schema_extra={"pattern": f"^$|{PROJECT}"}
+    )
 
     @property
     def where(self) -> dict[str, Any]:
@@ -131,7 +135,9 @@ class InScopeOfSession(InSession):
 class ProjectsQuery(BaseModel):
     """The projects of a read: one, or all."""
 
-    project: str | None = Field(default=None, description="The project; default: the project of `cwd`.")
+    project: str | None = Field(
+        default=None, description="The project; default: the project of `cwd`.", json_schema_extra={"pattern": PROJECT}
+    )
     all_projects: StrictSwitch = Field(default=False, description="Every project; not together with `project`.")
 
     @classmethod

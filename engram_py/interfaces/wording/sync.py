@@ -90,10 +90,10 @@ def _memories_read(value: MemoriesRead) -> list[str]:
             f"{amount(len(value.branch), 'memory')} of this branch "
             f"{'is' if len(value.branch) == 1 else 'are'} marked as not checked until the branch is merged"
         )
-    if value.waiting:
+    if waiting := [name for name in value.waiting if name not in {one.name for one in value.unsigned}]:
         lines.append(
-            f"{amount(len(value.waiting), 'change')} {'applies' if len(value.waiting) == 1 else 'apply'} "
-            f"after this branch is merged ({_named(value.waiting)})"
+            f"{amount(len(waiting), 'change')} {'applies' if len(waiting) == 1 else 'apply'} "
+            f"after this branch is merged ({_named(waiting)})"
         )
     if value.unsigned:
         named = _named([one.title for one in value.unsigned])

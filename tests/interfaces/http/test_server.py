@@ -162,6 +162,47 @@ POST /conflicts/scan, GET /conflicts/deferred, POST /conflicts/deferred/replay, 
 # negative_data_rejection: Engram takes its default for a `limit` that is no number, so this server does.
 # ensure_resource_availability: it sends a session's id without percent-encoding it.
 # allow_header_conformance: a session may be called `recent`, so DELETE /sessions/recent is allowed.
+# Why a request within the description is refused, as docs/reference/http.md says: what a text says, or two values
+# together, by the code; of `invalid_argument` by the argument.
+REFUSED_FOR_MEANING = {
+    "invalid_project", "empty_field", "empty_query", "fact_refused", "entity_refused", "outside_vault",
+    "unsupported_project_scope", "id", "ids", "entity", "path", "turns.0", "memory_id_b", "observation_id", "limit",
+    "response_format", "update",
+}  # fmt: skip
+# Values in an address that Engram takes its default for where it cannot read them.
+READ_LENIENTLY = re.compile(r"[?&](limit|offset|observations|prompts|pinned|max_bytes|hard|compact|before|after)=")
+
+
+def failures_of(report: str) -> Iterator[tuple[str, str]]:
+    """Yield (the code of schemathesis, what it shows) of each failure."""
+    for part in re.split(r"\n\d+\. Test Case ID", report)[1:]:
+        yield from ((code, part) for code in re.findall(r"- (ST\d+) ", part))
+
+
+def test_what_the_description_allows_is_taken_and_what_it_does_not_is_refused_but_for_what_is_documented(
+    folder: Path, tmp_path: Path
+) -> None:
+    if importlib.util.find_spec("schemathesis") is None:
+        pytest.skip("schemathesis is not installed")
+    with serving(folder, ENGRAM_HTTP_TOKEN="swordfish") as server:
+        command = [sys.executable, "-m", "schemathesis.cli", "run", f"http://127.0.0.1:{server.port}/openapi.json"]
+        options = ["--header", "Authorization: Bearer swordfish", "--no-color", "--phases", "coverage", "--seed", "1"]
+        checks = ["-c", "positive_data_acceptance,negative_data_rejection"]
+        done = subprocess.run(
+            [*command, *options, *checks], cwd=tmp_path, capture_output=True, text=True, timeout=160, check=False
+        )
+
+    assert "Tested: 89" in done.stdout
+    for code, shown in failures_of(done.stdout):
+        if code == "ST202":
+            [reason] = re.findall(r'"code":"(\w+)"', shown)[:1]
+            reason = reason if reason != "invalid_argument" else re.findall(r'"argument":"([\w.]+)"', shown)[0]
+            assert reason in REFUSED_FOR_MEANING, shown
+        else:
+            assert code == "ST201"
+            assert READ_LENIENTLY.search(shown), shown
+
+
 LEFT_OUT = "positive_data_acceptance,negative_data_rejection,ensure_resource_availability,allow_header_conformance"
 
 
