@@ -47,7 +47,7 @@ def test_every_check_of_a_healthy_memory_is_ok(memory: Engram) -> None:
     report = memory.doctor.examine()
     assert {check.check_id: check.result for check in report.checks} == dict.fromkeys(memory.doctor.check_ids(), "ok")
     assert (report.status, report.path, report.backup) == ("ok", str(memory.store.path), None)
-    assert report.summary == {"total": 20, "ok": 20, "warnings": 0, "errors": 0}
+    assert report.summary == {"total": 21, "ok": 21, "warnings": 0, "errors": 0}
 
 
 def test_a_new_memory_is_healthy_and_fixing_it_makes_no_backup(data_dir: Path) -> None:

@@ -165,6 +165,7 @@ POST /conflicts/scan, GET /conflicts/deferred, POST /conflicts/deferred/replay, 
 # Why a request within the description is refused, as docs/reference/http.md says: what a text says, or two values
 # together, by the code; of `invalid_argument` by the argument.
 REFUSED_FOR_MEANING = {
+    "invalid_export",  # an import of JSON that is none of ours
     "invalid_project", "empty_field", "empty_query", "fact_refused", "entity_refused", "outside_vault",
     "unsupported_project_scope", "id", "ids", "entity", "path", "turns.0", "memory_id_b", "observation_id", "limit",
     "response_format", "update",
