@@ -28,7 +28,10 @@ def from_export(app: Engram, _: Path) -> None:
 
 def unpack(folder: Path) -> None:
     with tarfile.open(FILES / "sync-folder.tar.gz") as archive:
-        archive.extractall(folder, filter="data")
+        if hasattr(tarfile, "data_filter"):
+            archive.extractall(folder, filter="data")
+        else:  # Python 3.11.2
+            archive.extractall(folder)
 
 
 def from_folder(app: Engram, folder: Path) -> None:

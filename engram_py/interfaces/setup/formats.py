@@ -130,11 +130,12 @@ def _full(values: dict[str, Any]) -> dict[str, Any]:
 
 # --- JSON -------------------------------------------------------------------------------------------------
 
-_COMMENT = r"//[^\r\n]*+|/\*(?:[^*]|\*(?!/))*+\*/"
+# Without possessive parts, which Python 3.11.2 gets wrong; each text matches in one way, so none takes long.
+_COMMENT = r"//[^\r\n]*(?![^\r\n])|/\*[^*]*\*+(?:[^/*][^*]*\*+)*/"
 _BLANK = " \t\r\n"
-_STRING = r'"(?:[^"\\]|\\.)*+"'
+_STRING = r'"[^"\\]*(?:\\.[^"\\]*)*"'
 _TOKEN = regex(rf'{_STRING}|{_COMMENT}|[{{}}\[\],:]|[^\s{{}}\[\],:"/]+', re.DOTALL)
-_LENIENT = regex(rf"({_STRING})|{_COMMENT}|,(?=(?:\s|{_COMMENT})*+[}}\]])", re.DOTALL)
+_LENIENT = regex(rf"({_STRING})|{_COMMENT}|,(?=(?:\s|{_COMMENT})*[}}\]])", re.DOTALL)
 
 
 def _strict(text: str) -> str:
