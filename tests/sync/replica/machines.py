@@ -36,6 +36,7 @@ class Machine:
     app: Engram
     clock: SkewedClock
     cursors: dict[str, int] = field(default_factory=dict)
+    trusts_all: bool = False
 
     def ids(self) -> list[int]:
         return [row[0] for row in self.app.store.rows("select id from observations order by id")]
@@ -70,7 +71,13 @@ def share_key(data: Path, *, person: int = 1) -> None:
     (data / "sync" / "device.key").write_text(f"{person:064x}\n")
 
 
-def machine(name: str, folder: Path, empty: Path, *, skew: timedelta = timedelta()) -> Machine:
+def machine(
+    name: str, folder: Path, empty: Path, *, skew: timedelta = timedelta(), trusts_all: bool = False
+) -> Machine:
+    """Open a new memory of the one person whose machines these are.
+
+    With `trusts_all` it trusts every row that arrives, as a user trusts what an older program wrote unsigned.
+    """
     data = folder / name
     shutil.copytree(empty, data)
     share_key(data)  # all machines are of one person
@@ -82,7 +89,7 @@ def machine(name: str, folder: Path, empty: Path, *, skew: timedelta = timedelta
     )
     with app.store.connection() as connection:
         connection.execute("pragma synchronous = off")  # nobody pulls the plug of a test
-    return Machine(name, app, clock)
+    return Machine(name, app, clock, trusts_all=trusts_all)
 
 
 def send(sender: Machine, receiver: Machine, *, max_rows: int = 500) -> Packet:
@@ -100,11 +107,11 @@ def receive(
     if order is not None:
         order.shuffle(entries)
     applied = receiver.app.replica.apply([read(text) for text in entries], source=packet.sender)
-    # What an older program wrote has no signature: all of it is trusted.
-    projects = [row[0] for row in receiver.app.store.tuples("select name from projects")]
-    sources = [row[0] for row in receiver.app.store.tuples("select distinct source from arrivals")]
-    if sources:
-        receiver.app.trust.source(*sources, projects=projects)
+    if receiver.trusts_all:
+        projects = [row[0] for row in receiver.app.store.tuples("select name from projects")]
+        sources = [row[0] for row in receiver.app.store.tuples("select distinct source from arrivals")]
+        if sources:
+            receiver.app.trust.source(*sources, projects=projects)
     return applied
 
 

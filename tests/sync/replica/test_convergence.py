@@ -48,7 +48,7 @@ class Replicas(RuleBasedStateMachine):
     def start(self, skews: list[int]) -> None:
         self.folder = Path(tempfile.mkdtemp(dir=self.empty.parent))
         self.machines = [
-            net.machine(f"m{place}", self.folder, self.empty, skew=timedelta(seconds=skew))
+            net.machine(f"m{place}", self.folder, self.empty, skew=timedelta(seconds=skew), trusts_all=True)
             for place, skew in enumerate(skews)
         ]
         self.readers: list[net.Machine] = []
