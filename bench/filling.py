@@ -1,5 +1,7 @@
 """Fills a memory in bulk: straight SQL in one transaction, with the columns a save derives and the rows it queues.
 
+Half of the rows are the user's own; the others came from elsewhere and nobody has trusted them.
+
 Redaction, duplicates and candidates are left out; the tables and the indexes are those of 100,000 saves, in the pieces
 in which a server that lives long keeps them.
 """
@@ -35,7 +37,7 @@ def filled(place: Workplace, name: str, rows: int) -> Path:
 
 
 def fill(data_dir: Path, folder: Path, notes: Iterable[Note], *, projects: int = 1, step: timedelta = _STEP) -> int:
-    """Store every note, ``step`` after the one before, in the project of ``folder``; how many there are then.
+    """Store every note, ``step`` after the one before, in the project of ``folder``; return how many there are then.
 
     With more ``projects`` their sessions take turns; the project of ``folder`` is the first.
     """
@@ -50,14 +52,18 @@ def fill(data_dir: Path, folder: Path, notes: Iterable[Note], *, projects: int =
         with app.store.transaction():
             for name in names[1:]:
                 Identities(app.store, app.journal).create(name)
+            arrival = app.store.insert("arrivals", {"source": "somebody else"})
             clock, count = app.journal.stamp(), 1
             for count, note in enumerate(notes, start=2):
-                _insert(app, note, count, projects=names, moment=_START + step * count, clock=clock)
+                moment = _START + step * count
+                _insert(app, note, count, projects=names, moment=moment, clock=clock, arrival=arrival * (count % 2))
         compact(app.store)
     return count
 
 
-def _insert(app: Engram, note: Note, number: int, *, projects: Sequence[str], moment: datetime, clock: str) -> None:
+def _insert(
+    app: Engram, note: Note, number: int, *, projects: Sequence[str], moment: datetime, clock: str, arrival: int
+) -> None:
     from engram_py.text.normalize import content_hash
     from engram_py.text.words import derived_terms
     from engram_py.times import to_text
@@ -81,6 +87,7 @@ def _insert(app: Engram, note: Note, number: int, *, projects: Sequence[str], mo
         "created_at": now,
         "updated_at": now,
         "clock": clock,
+        "arrival": arrival or None,
     }
     app.store.insert("observations", row)
     app.journal.changed("observation", f"obs-{number:016x}", project=project, clock=clock)

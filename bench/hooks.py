@@ -100,7 +100,12 @@ def _median_ratio(ours: list[float], plain: list[float]) -> float:
 
 def _growth(place: Workplace, small: Path, large: Path) -> list[Line]:
     lines = []
-    for event, fields in (("session-start", {}), ("user-prompt", {"prompt": "Write a parser"})):
+    events = {
+        "session-start": {},
+        "user-prompt": {"prompt": "Write a parser"},
+        "stop": {"last_assistant_message": "Done."},
+    }
+    for event, fields in events.items():
         times: tuple[list[float], list[float]] = [], []
         for turn in range(place.rounds(25, 9) + 1):
             for data_dir, into in zip((large, small), times, strict=True):
@@ -108,7 +113,7 @@ def _growth(place: Workplace, small: Path, large: Path) -> list[Line]:
                 if turn:
                     into.append(took)
         what = f"  {event} on {place.rows:,} observations beside {SMALL:,}"
-        lines.append(ratio(what, *times, at_most=FLAT_RATIO if event == "session-start" else GROWTH_RATIO))
+        lines.append(ratio(what, *times, at_most=GROWTH_RATIO if event == "user-prompt" else FLAT_RATIO))
     return lines
 
 
