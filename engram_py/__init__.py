@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from engram_py.errors import EngramError
     from engram_py.observations.values import Draft
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = ["Draft", "Engram", "EngramError", "__version__"]
 
