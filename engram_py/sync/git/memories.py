@@ -16,7 +16,7 @@ from engram_py.sync.git.memory_file import MemoryFileError, blob, compose, file_
 from engram_py.sync.git.memory_folder import GitView, Listed, MemoryFolder
 from engram_py.sync.git.places import Job
 from engram_py.sync.git.table import ChunkRefusal, MemoriesWritten, MemoryStatus, Noted
-from engram_py.sync.mutation import OWN_BLOCK, UNCHECKED, Mutation
+from engram_py.sync.mutation import Mutation
 from engram_py.sync.replica.table import newest_seq
 
 # Seconds that git may take: unasked, and when a person syncs.
@@ -98,12 +98,13 @@ class MemoryPlace:
         what nobody trusts goes on only where its file is ``noted``."""
         if not ids:
             return {}
-        live = self.job.replica.states("observation", ids)
+        told = {sync_id for sync_id, state in self.states(ids).items() if state["given"] or sync_id in noted}
+        live = self.job.replica.states("observation", sorted(told))
         said: dict[str, list[Mutation]] = {}
         for one in self.job.replica.states("relation", table.verdicts_of(self.store, ids)):
             if one.op == "upsert":
                 said.setdefault(str(one.payload["source_id"]), []).append(one)
-        return {one.entity_key: compose(one, said.get(one.entity_key, ())) for one in live if self._is_told(one, noted)}
+        return {one.entity_key: compose(one, said.get(one.entity_key, ())) for one in live if self._has_file(one)}
 
     def first_name(self, sync_id: str) -> str:
         """Return the name of a memory's file that is written for the first time."""
@@ -113,13 +114,9 @@ class MemoryPlace:
         taken = self.known.get(name)
         return name if taken is None or taken.sync_id == sync_id else f"{name.removesuffix('.md')}-{sync_id[-8:]}.md"
 
-    def _is_told(self, one: Mutation, noted: Container[str]) -> bool:
+    def _has_file(self, one: Mutation) -> bool:
         return (
-            one.op == "upsert"
-            and one.project == self.job.project
-            and not one.payload.get("deleted")
-            and one.payload["type"] != table.NOT_A_FILE
-            and (UNCHECKED not in one.payload[OWN_BLOCK] or one.entity_key in noted)
+            one.op == "upsert" and one.project == self.job.project and not one.payload.get("deleted") and has_file(one)
         )
 
     def changed(self, listing: Mapping[str, Listed]) -> list[str]:

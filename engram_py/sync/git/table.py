@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from engram_py.database.store import Row, Store
 from engram_py.dataclass import dataclass, field
+from engram_py.privacy.provenance import given
 from engram_py.privacy.trust import Arrival
 from engram_py.reasons import Told
 from engram_py.sync.mutation import AppliedBatch
@@ -383,9 +384,10 @@ where project = :project and (deleted_at is null or folded_into is not null)
       select 1 from sync_memory_files as file where file.target = :target and file.sync_id = observations.sync_id
   )
 """
-_STATES = """
+_STATES = f"""
 select o.sync_id, o.clock, o.project, o.scope, coalesce(arrivals.source, '') as source,
-    iif(o.folded_into is null, o.deleted_at, null) as deleted_at, o.arrival is null as own
+    iif(o.folded_into is null, o.deleted_at, null) as deleted_at, o.arrival is null as own,
+    {given("o")} as given
 from observations as o left join arrivals on arrivals.id = o.arrival
 where o.sync_id in (select value from json_each(:ids))
 """
@@ -462,7 +464,8 @@ def memories_without_file(store: Store, target: str, project: str) -> list[str]:
 
 
 def memory_states(store: Store, ids: Sequence[str]) -> dict[str, Row]:
-    """Return clock, project, deletion, scope, source and ``own`` of the observations here, by their shared id."""
+    """Return the states of observations by shared id: clock, project, deletion, scope, source, ``own`` and ``given``,
+    whether they are the user's own, and whether they are that or trusted."""
     return {row["sync_id"]: row for row in store.rows(_STATES, ids=ids)}
 
 

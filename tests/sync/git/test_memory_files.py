@@ -860,3 +860,16 @@ def test_a_commit_of_an_odd_date_stops_no_file(ada: Member, date: str, monkeypat
     read(ada)
 
     assert ada.titles() == ["Late"]
+
+
+def test_what_came_by_a_server_gets_a_file_once_it_is_trusted(ada: Member, bob: Member) -> None:
+    bob.save("Use pnpm")
+    ada.app.replica.apply(bob.app.replica.changes().mutations, source="cloud:team")
+    ada.save("Use SQLite")
+    ada.sync.sync()
+    assert list(files(ada)) == ["Use SQLite"]
+
+    ada.app.trust.source("cloud:team", projects=["widgets"])
+    ada.sync.sync()
+
+    assert sorted(files(ada)) == ["Use SQLite", "Use pnpm"]
