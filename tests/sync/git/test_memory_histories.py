@@ -274,7 +274,7 @@ def _edited(path: Path, what: str, text: str) -> None:
 
 
 @pytest.mark.parametrize("part", range(2))
-@pytest.mark.timeout(3600)
+@pytest.mark.timeout(7200)
 def test_text_folders_chunks_and_exchange_come_to_one_memory(
     part: int, template: Path, empty: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
