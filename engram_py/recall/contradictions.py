@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import accumulate, chain, takewhile
 
-from engram_py.base.database.connection import of_any_driver
+from engram_py.base.database.driver import of_any_driver
 from engram_py.base.database.mutation_queue import Journal
 from engram_py.base.database.store import Row, Store
 from engram_py.base.errors import InvalidArgumentError, StoreError

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from engram_py.base.database import backup, filesystem, keys
 from engram_py.base.database.backup import Progress
-from engram_py.base.database.connection import KEY_COMMAND, KEY_STATE, cipher
+from engram_py.base.database.driver import KEY_COMMAND, KEY_STATE, cipher
 from engram_py.base.database.errors import EncryptionBusyError, EncryptionPendingError, InvalidKeyError, StoreKeyError
 from engram_py.base.database.keys import Kept, Kind, State
 from engram_py.base.database.store import Store

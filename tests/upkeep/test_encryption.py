@@ -21,7 +21,8 @@ from click.testing import CliRunner, Result
 from engram_py import Draft, Engram
 from engram_py.base.database import keys
 from engram_py.base.database.backup import restore
-from engram_py.base.database.connection import KEY_STATE, key_of
+from engram_py.base.database.connection import key_of
+from engram_py.base.database.driver import KEY_STATE
 from engram_py.base.database.errors import (
     EncryptionMissingError,
     EncryptionPendingError,

@@ -14,17 +14,14 @@ from engram_py.base.database import filesystem, health, migrations, soundness
 from engram_py.base.database.connection import (
     BUSY,
     begin_immediate,
-    cipher,
     connect,
     is_open,
     key_of,
-    of_any_driver,
-    open_file,
-    open_to_read,
     snapshot,
     translated,
     use_wal,
 )
+from engram_py.base.database.driver import cipher, of_any_driver, open_file, open_to_read
 from engram_py.base.database.errors import (
     InvalidBackupError,
     StoreBusyError,

@@ -7,7 +7,7 @@ import re
 import sqlite3
 
 from engram_py.base.database import fts, migrations, soundness
-from engram_py.base.database.connection import of_any_driver
+from engram_py.base.database.driver import of_any_driver
 from engram_py.base.database.errors import IndexDamagedError
 from engram_py.base.database.soundness import INDEXES, InvalidText
 from engram_py.base.database.store import Store

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from engram_py.base.database import filesystem
-from engram_py.base.database.connection import KEY_COMMAND, KEY_STATE, of_any_driver, open_to_read
+from engram_py.base.database.driver import KEY_COMMAND, KEY_STATE, of_any_driver, open_to_read
 from engram_py.base.database.errors import DataDirError, InvalidKeyError, KeyNotKeptError, StoreKeyError
 from engram_py.base.dataclass import dataclass
 from engram_py.base.files import read_bounded, reason, write_atomically

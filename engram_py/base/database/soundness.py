@@ -5,7 +5,8 @@ from __future__ import annotations
 import sqlite3
 from typing import Any
 
-from engram_py.base.database.connection import BUSY, is_invalid_text, of_any_driver, primary_code
+from engram_py.base.database.connection import BUSY, is_invalid_text, primary_code
+from engram_py.base.database.driver import of_any_driver
 from engram_py.base.dataclass import dataclass
 
 

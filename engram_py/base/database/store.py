@@ -22,11 +22,11 @@ from engram_py.base.database.connection import (
     has_log,
     is_invalid_text,
     key_of,
-    of_any_driver,
     readable,
     translated,
     use_wal,
 )
+from engram_py.base.database.driver import of_any_driver
 from engram_py.base.database.errors import (
     IndexDamagedError,
     StoreBusyError,

@@ -45,8 +45,8 @@ class VisibilityFilter:
     """Leaves out what must not be shown, and remarks on the rest.
 
     Gone are rows that are not current (deleted, historical, archived or expired) or wait for review. An unchecked row
-    (``memory/privacy/provenance.py``) never stands among the user's own: it is put apart in ``Findings.unchecked``. What
-    was imported or derived, or is unchecked, and reads like an order is withheld. A row of a branch that is not in the
+    (``memory/privacy/provenance.py``) never stands among the user's own: ``Findings.unchecked`` has it. What was
+    imported or derived, or is unchecked, and reads like an order is withheld. A row of a branch that is not in the
     history of HEAD sinks behind the others and is labelled; ``unasked`` it is left out, like what is retired
     (``guidance/ledger/moments.py``).
     """

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from engram_py.base.database.connection import of_any_driver
+from engram_py.base.database.driver import of_any_driver
 from engram_py.base.database.mutation_queue import Journal
 from engram_py.base.database.store import Row, Store
 from engram_py.base.dataclass import asdict, dataclass

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from engram_py.base.database.connection import KEY_STATE
+from engram_py.base.database.driver import KEY_STATE
 from engram_py.base.errors import EngramError, InvalidArgumentError
 from engram_py.base.files import lines_of, write_atomically
 from engram_py.base.text.normalize import visible

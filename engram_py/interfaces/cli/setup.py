@@ -132,7 +132,7 @@ def _restart(changed: list[Done]) -> str:
 
 def _offered(data_dir: Path) -> str:
     """Return the line about encryption, empty where the memory is encrypted."""
-    from engram_py.base.database.connection import KEY_STATE
+    from engram_py.base.database.driver import KEY_STATE
 
     said = "The memory is a plain file that you alone can read; `engram encrypt` encrypts it."
     return "" if (data_dir / KEY_STATE).exists() else said

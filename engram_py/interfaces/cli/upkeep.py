@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from engram_py.base.database.connection import KEY_COMMAND, KEY_STATE
+from engram_py.base.database.driver import KEY_COMMAND, KEY_STATE
 from engram_py.base.database.filesystem import DATABASE_NAME
 from engram_py.base.dataclass import replace
 from engram_py.base.errors import EmbedderError, InvalidArgumentError, StoreError

@@ -3,8 +3,8 @@ observations that claim a topic is live.
 
 Two machines may open one topic key before they hear of each other, so several rows can claim it: rows of one project,
 scope and topic key that nobody deleted. The one whose text was written last holds the topic; an unchecked one
-(``memory/privacy/provenance.py``) never does where the user's own claims it. The others are *folded* into the holder: hidden,
-and their texts are shown among its versions.
+(``memory/privacy/provenance.py``) never does where the user's own claims it. The others are *folded* into the holder:
+hidden, and their texts are shown among its versions.
 
 What folds is a view and no change. A folded row keeps its state, its clock and its place in what other machines are
 told; ``folded_into`` and the ``deleted_at`` beside it are this machine's own columns. ``fold`` works the view out of

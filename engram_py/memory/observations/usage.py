@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import datetime, timedelta
 from typing import Protocol, TypeVar
 
-from engram_py.base.database.connection import of_any_driver
+from engram_py.base.database.driver import of_any_driver
 from engram_py.base.database.mutation_queue import Journal
 from engram_py.base.database.store import Store
 from engram_py.base.errors import StoreError

@@ -15,7 +15,7 @@ from datetime import UTC
 from typing import Any
 
 from engram_py.base.database import mutation_queue
-from engram_py.base.database.connection import of_any_driver
+from engram_py.base.database.driver import of_any_driver
 from engram_py.base.database.fts import erase
 from engram_py.base.database.mutation_queue import TABLES, Journal
 from engram_py.base.database.soundness import OBSERVATIONS
@@ -258,8 +258,8 @@ class Replica:
 
         The order of the batch, of batches, and how often one arrives make no difference to what is here in the end.
         ``source`` is the target they came from, which is not told of them again. ``author`` is what the door knows of
-        who wrote them, ``author_name`` how they call themselves; see ``memory/privacy/provenance.py``. ``signed_by`` is the
-        key that signed them as a whole; a row has a signature of its own besides. ``own``: the user of this machine
+        who wrote them, ``author_name`` how they call themselves; see ``memory/privacy/provenance.py``. ``signed_by`` is
+        the key that signed them as a whole; a row has a signature of its own besides. ``own``: the user of this machine
         says that they wrote them.
         """
         # Imported here: reading what others sent needs pydantic, telling them does not.
