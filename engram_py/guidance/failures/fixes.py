@@ -20,7 +20,7 @@ from engram_py.base.dataclass import dataclass, field, replace
 from engram_py.base.git.program import Deadline, ask_git
 from engram_py.base.lazy import regex
 from engram_py.base.times import to_text
-from engram_py.guidance.failures import failures as table
+from engram_py.guidance.failures import table
 from engram_py.guidance.failures.signature import Signature, flattened, is_in, is_of, words_of
 from engram_py.memory.anchors.anchors import Anchors
 from engram_py.memory.anchors.values import AnchorState
@@ -33,7 +33,7 @@ from engram_py.memory.projects.projects import Core
 from engram_py.memory.projects.values import Place
 
 if TYPE_CHECKING:
-    from engram_py.guidance.failures.failures import Failure
+    from engram_py.guidance.failures.table import Failure
     from engram_py.memory.observations.observations import Observations
     from engram_py.memory.observations.usage import Usage
 

@@ -194,7 +194,7 @@ class Guards:
         """Give an observation a guard. Raises ObservationNotFoundError, InvalidArgumentError, ForeignGuardError,
         GuardTooWideError: it would speak at most of what is done here."""
         from engram_py.guidance.guards.diff import reach_of
-        from engram_py.guidance.guards.values import checked
+        from engram_py.guidance.guards.matching import checked
 
         guard = checked(guard if guard.by else replace(guard, by=self._author()))
         row = self._one(observation_id, guarded=False)

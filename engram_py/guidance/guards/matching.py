@@ -11,10 +11,11 @@ from functools import cached_property
 from pathlib import Path
 
 from engram_py.base.capture.acts import Act
+from engram_py.base.errors import InvalidArgumentError
 from engram_py.base.files import lines_of, read_bounded
 from engram_py.base.lazy import regex
 from engram_py.guidance.guards.expressions import expression, glob
-from engram_py.guidance.guards.values import Guard
+from engram_py.guidance.guards.values import MOST_CHARS, MOST_GLOBS, TEXTS, Guard
 
 _MOST_BYTES = 512 << 10
 _MOST_LINE_CHARS = 2_000
@@ -331,3 +332,35 @@ def _is_option_of(pattern: str, option: str) -> bool:
     if pattern.startswith("--") or option.startswith("--"):
         return _is_word_of(pattern, option.partition("=")[0]) or _is_word_of(pattern, option)
     return set(pattern[1:]) <= set(option[1:])
+
+
+def checked(guard: Guard) -> Guard:
+    """Return a guard that can be kept. Raises InvalidArgumentError."""
+    from engram_py.base.capture.redact import redact
+    from engram_py.base.text.normalize import check_text
+
+    kinds = [name for name in ("paths", "command", "added", "removed") if getattr(guard, name)]
+    if len(kinds) > 1 or not (kinds or guard.branch):
+        said = f"a guard has one kind, not {' and '.join(kinds)}" if kinds else "the guard's kind is missing"
+        step = "give one of --path, --command, --added and --removed, or --branch alone"
+        raise InvalidArgumentError("guard", said=said, step=step)
+    if guard.deny not in ("", "edit", "write") or (guard.deny and guard.kind != "path"):
+        raise InvalidArgumentError("deny", guard.deny, expected="edit or write, given with --path")
+    if guard.within and guard.kind not in ("added", "removed"):
+        raise InvalidArgumentError(
+            "in", said="--in needs --added or --removed", step="give one of them, or leave --in out"
+        )
+    texts = [*guard.paths, *guard.within, *(getattr(guard, name) for name in TEXTS)]
+    for text in texts:
+        check_text("guard", text)
+        if len(text) > MOST_CHARS or "\n" in text or redact(text).count:
+            raise InvalidArgumentError("guard", text[:40], expected=f"at most {MOST_CHARS} characters without a secret")
+    if max(len(guard.paths), len(guard.within)) > MOST_GLOBS:
+        raise InvalidArgumentError("path", len(guard.paths), expected=f"given at most {MOST_GLOBS} times")
+    for pattern in (*guard.paths, *guard.within):
+        glob(pattern)
+    if guard.kind in ("added", "removed"):
+        line_test(guard)
+    if guard.kind == "command" and not guard.command.split()[0].strip("*"):
+        raise InvalidArgumentError("command", guard.command, expected="the name of a program first, as in `npm *`")
+    return guard

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from engram_py.base.dataclass import dataclass
-from engram_py.base.errors import ConflictError, InvalidArgumentError, InvalidInputError
+from engram_py.base.errors import ConflictError, InvalidInputError
 from engram_py.base.reasons import Told, amount
 
 MOST_GUARDS = 20
@@ -15,7 +15,7 @@ MOST_CHARS = 300
 MOST_GLOBS = 10
 OVERRULED_OFTEN = 3
 
-_TEXTS = ("command", "added", "removed", "branch", "use", "by", "deny")
+TEXTS = ("command", "added", "removed", "branch", "use", "by", "deny")
 _GLOBS = {"paths": "path", "within": "in"}
 _FLAGS = ("regex", "strict")
 
@@ -52,42 +52,8 @@ class Guard:
     def values(self) -> dict[str, Any]:
         """Return it JSON-ready, without what it does not say."""
         found: dict[str, Any] = {key: list(getattr(self, name)) for name, key in _GLOBS.items()}
-        found |= {name: getattr(self, name) for name in (*_TEXTS, *_FLAGS)}
+        found |= {name: getattr(self, name) for name in (*TEXTS, *_FLAGS)}
         return {name: value for name, value in found.items() if value}
-
-
-def checked(guard: Guard) -> Guard:
-    """Return a guard that can be kept. Raises InvalidArgumentError."""
-    from engram_py.base.capture.redact import redact
-    from engram_py.base.text.normalize import check_text
-    from engram_py.guidance.guards.expressions import glob
-    from engram_py.guidance.guards.matching import line_test
-
-    kinds = [name for name in ("paths", "command", "added", "removed") if getattr(guard, name)]
-    if len(kinds) > 1 or not (kinds or guard.branch):
-        said = f"a guard has one kind, not {' and '.join(kinds)}" if kinds else "the guard's kind is missing"
-        step = "give one of --path, --command, --added and --removed, or --branch alone"
-        raise InvalidArgumentError("guard", said=said, step=step)
-    if guard.deny not in ("", "edit", "write") or (guard.deny and guard.kind != "path"):
-        raise InvalidArgumentError("deny", guard.deny, expected="edit or write, given with --path")
-    if guard.within and guard.kind not in ("added", "removed"):
-        raise InvalidArgumentError(
-            "in", said="--in needs --added or --removed", step="give one of them, or leave --in out"
-        )
-    texts = [*guard.paths, *guard.within, *(getattr(guard, name) for name in _TEXTS)]
-    for text in texts:
-        check_text("guard", text)
-        if len(text) > MOST_CHARS or "\n" in text or redact(text).count:
-            raise InvalidArgumentError("guard", text[:40], expected=f"at most {MOST_CHARS} characters without a secret")
-    if max(len(guard.paths), len(guard.within)) > MOST_GLOBS:
-        raise InvalidArgumentError("path", len(guard.paths), expected=f"given at most {MOST_GLOBS} times")
-    for pattern in (*guard.paths, *guard.within):
-        glob(pattern)
-    if guard.kind in ("added", "removed"):
-        line_test(guard)
-    if guard.kind == "command" and not guard.command.split()[0].strip("*"):
-        raise InvalidArgumentError("command", guard.command, expected="the name of a program first, as in `npm *`")
-    return guard
 
 
 def to_json(guards: tuple[Guard, ...]) -> str:
@@ -107,7 +73,7 @@ def from_json(text: str | None) -> tuple[Guard, ...]:
 def _read(value: object) -> Guard | None:
     if not isinstance(value, Mapping):
         return None
-    texts = {name: value.get(name, "") for name in _TEXTS}
+    texts = {name: value.get(name, "") for name in TEXTS}
     globs = {name: value.get(key, []) for name, key in _GLOBS.items()}
     lists = [one for one in globs.values() if isinstance(one, list) and len(one) <= MOST_GLOBS]
     every = [*texts.values(), *(one for some in lists for one in some)]
@@ -116,7 +82,7 @@ def _read(value: object) -> Guard | None:
     flags = {name: value.get(name) is True for name in _FLAGS}
     read: dict[str, Any] = texts | {name: tuple(one) for name, one in globs.items()} | flags
     guard = Guard(**read)
-    return guard if guard.paths or any(getattr(guard, name) for name in _TEXTS[:4]) else None
+    return guard if guard.paths or any(getattr(guard, name) for name in TEXTS[:4]) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ import json
 from collections.abc import Iterable
 from datetime import date, timedelta
 from itertools import accumulate
-from typing import Literal
 
 from engram_py.base.database import runs
 from engram_py.base.database.store import Store
@@ -16,13 +15,11 @@ from engram_py.base.dataclass import dataclass
 from engram_py.base.reasons import Told
 from engram_py.base.times import Calendar
 from engram_py.guidance.ledger import ledger as table
-from engram_py.guidance.ledger.ledger import IN_SCOPE, SCOPE
+from engram_py.guidance.ledger.ledger import IN_SCOPE, SCOPE, Door
 from engram_py.memory.observations.arguments import clamp
 from engram_py.memory.observations.validation import clean_session_id
 from engram_py.memory.projects.projects import Core
 from engram_py.memory.sessions.values import SessionNotFoundError
-
-Door = Literal["hook", "mcp", "http"]
 
 BYTES_PER_TOKEN = 4
 

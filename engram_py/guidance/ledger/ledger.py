@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from engram_py.base.database.driver import of_any_driver
 from engram_py.base.database.mutation_queue import Journal
@@ -14,8 +14,7 @@ from engram_py.base.errors import EngramError
 from engram_py.base.times import to_text
 from engram_py.memory.observations.usage import Alarm, Deferred, timer
 
-if TYPE_CHECKING:
-    from engram_py.guidance.ledger.costs import Door
+Door = Literal["hook", "mcp", "http"]
 
 MOST_WAITING = 200  # answers
 LONGEST_WAIT_SECONDS = 5.0

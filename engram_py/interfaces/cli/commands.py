@@ -77,55 +77,6 @@ def local_now(settings: Settings) -> datetime:
     return settings.clock().astimezone(settings.zone)
 
 
-GOES_ON = "what was done so far is kept; the same command continues from there"
-
-
-@contextmanager
-def interruptible(kept: str = GOES_ON) -> Iterator[None]:
-    """Say on stderr what was ``kept`` when Ctrl-C ends the block."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        click.echo(f"\nengram: stopped; {kept}", err=True)
-        raise
-
-
-@contextmanager
-def progress(label: str, kept: str = GOES_ON) -> Iterator[Callable[[int, int], None] | None]:
-    """Show a progress bar on stderr when that is a terminal; yield ``report(done, total)``, else None."""
-    with progress_bars(kept) as report:
-        yield None if report is None else functools.partial(report, label)
-
-
-@contextmanager
-def progress_bars(kept: str = GOES_ON) -> Iterator[Callable[[str, int, int], None] | None]:
-    """Show several progress bars; yield ``report(label, done, total)``, None when stderr is no terminal.
-
-    Ctrl-C says what was ``kept``.
-    """
-    with interruptible(kept), _bars() as report:
-        yield report
-
-
-@contextmanager
-def _bars() -> Iterator[Callable[[str, int, int], None] | None]:
-    if sys.stderr is None or not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import Progress, TaskID
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        tasks: dict[str, TaskID] = {}
-
-        def report(label: str, done: int, total: int) -> None:
-            if label not in tasks:
-                tasks[label] = bar.add_task(label, total=None)
-            bar.update(tasks[label], completed=done, total=max(done, total) or None)
-
-        yield report
-
-
 def can_ask() -> bool:
     """Return whether standard input is a terminal, so that somebody can be asked."""
     return sys.stdin is not None and sys.stdin.isatty()
@@ -345,7 +296,7 @@ def memory(**changes: Any) -> Iterator[Engram]:
         print_notes(app.store.tell())
         yield app
         if before is not None and (_without_vectors(app) or 0) > before:
-            from engram_py.interfaces.cli.upkeep import compute_vectors
+            from engram_py.interfaces.cli.progress import compute_vectors
 
             try:
                 print_notes(compute_vectors(app).warnings)

@@ -19,7 +19,6 @@ from engram_py.interfaces.cli.commands import (
     json_command,
     limit_option,
     memory,
-    progress_bars,
     project_option,
     project_options,
     result_command,
@@ -27,6 +26,7 @@ from engram_py.interfaces.cli.commands import (
     show,
     text_argument,
 )
+from engram_py.interfaces.cli.progress import progress_bars
 
 if TYPE_CHECKING:
     from engram_py.app import Engram

@@ -59,7 +59,7 @@ def init_command(name: str | None, force: bool, vectors: bool | None, as_json: b
     documents = index_documents()
     print_value({"path": str(path), "project": project}, "\n".join(filter(None, (said, documents))), as_json=as_json)
     if vectors is not None or not as_json:
-        from engram_py.interfaces.cli.upkeep import offer_vectors
+        from engram_py.interfaces.cli.vectors import offer_vectors
 
         offer_vectors(vectors, ask=True)
 

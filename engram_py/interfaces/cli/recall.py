@@ -21,7 +21,6 @@ from engram_py.interfaces.cli.commands import (
     pass_json_on,
     place_options,
     print_notes,
-    progress,
     project_option,
     project_options,
     result_command,
@@ -31,6 +30,7 @@ from engram_py.interfaces.cli.commands import (
     value_command,
     yes_option,
 )
+from engram_py.interfaces.cli.progress import progress
 from engram_py.memory.observations.listing import Listing
 
 if TYPE_CHECKING:

@@ -19,7 +19,6 @@ from engram_py.base.times import to_text
 from engram_py.interfaces.cli.commands import (
     PATH,
     group,
-    interruptible,
     json_command,
     limit_option,
     memory,
@@ -34,6 +33,7 @@ from engram_py.interfaces.cli.commands import (
     yes_option,
 )
 from engram_py.interfaces.cli.observations import delete_prompts
+from engram_py.interfaces.cli.progress import interruptible
 from engram_py.interfaces.shared_arguments import unknown_names
 from engram_py.memory.observations.listing import Listing
 

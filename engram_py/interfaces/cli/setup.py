@@ -112,7 +112,7 @@ def setup_command(
         restart = "\n".join(filter(None, (_offered(setup.data_dir), restart, index_documents())))
     _report(done, failures, as_json=as_json, dry_run=dry_run, last=restart)
     if not dry_run and (vectors is not None or (done and not as_json)):
-        from engram_py.interfaces.cli.upkeep import offer_vectors
+        from engram_py.interfaces.cli.vectors import offer_vectors
 
         offer_vectors(vectors, ask=not yes)
 

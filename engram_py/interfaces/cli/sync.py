@@ -25,12 +25,11 @@ from engram_py.interfaces.cli.commands import (
     memory,
     print_notes,
     print_value,
-    progress,
-    progress_bars,
     result_command,
     show,
 )
 from engram_py.interfaces.cli.main import LazyGroup, Row
+from engram_py.interfaces.cli.progress import progress, progress_bars
 from engram_py.interfaces.wording.render import to_json
 from engram_py.sharing.sync.autosync.table import TARGET
 from engram_py.sharing.sync.errors import PassphraseMissingError

@@ -1,11 +1,11 @@
 """The person's key, and what it signs: rows that leave this memory, and the chunks that carry them. Ed25519 (RFC 8032).
 
 A row's signature covers its identity, its clock and everything in it that speaks (``sharing/sync/mutation.py`` names
-the columns), so an old text cannot be given a newer clock, nor a text another scope. Signing is deterministic: one state
-has one signature, on every machine that has the key.
+the columns), so an old text cannot be given a newer clock, nor a text another scope. Signing is deterministic: one
+state has one signature, on every machine that has the key.
 
-The key is a file of mode 0600 in the data directory: never in the database, a repository or an export. A person carries
-it to their other machines as 24 words (BIP 39). Keys that another one replaced here stay the person's own.
+The key is a file of mode 0600 in the data directory: never in the database, a repository or an export. A person
+carries it to their other machines as 24 words (BIP 39). Keys that another one replaced here stay the person's own.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ import pytest
 from engram_py import Engram
 from engram_py.base.capture.acts import Act
 from engram_py.base.settings import Settings
-from engram_py.guidance.failures import failures as table
+from engram_py.guidance.failures import table
 from engram_py.guidance.failures.signature import flattened, is_in, normalized, signature_of
 from tests.guidance.failures.test_failures import MISSING, RUN, Agent
 from tests.support import rows_of

@@ -14,7 +14,7 @@ import pytest
 
 from engram_py import Draft, Engram
 from engram_py.base.settings import Settings
-from engram_py.interfaces.cli.upkeep import SOURCES
+from engram_py.interfaces.cli.interchange import SOURCES
 from engram_py.memory.sessions.values import Turn
 from engram_py.sharing.interchange.importers import KINDS
 from tests.interfaces.cli.conftest import Run, Start, answer, refusal
