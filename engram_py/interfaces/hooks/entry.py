@@ -35,7 +35,7 @@ from engram_py.interfaces.hooks.protocol import (
 if TYPE_CHECKING:
     from engram_py.app import Engram
     from engram_py.base.settings import Settings
-    from engram_py.interfaces.hooks.handlers import Call
+    from engram_py.interfaces.hooks.call import Call
 
 
 _COUNTING_SECONDS = 0.05  # for another process's write; the agent has its answer and waits for the end of the hook
@@ -130,7 +130,8 @@ class HookRun:
 
     def _handled(self, settings: Settings, request: Request) -> str:
         from engram_py.app import Engram
-        from engram_py.interfaces.hooks.handlers import Call, handle
+        from engram_py.interfaces.hooks.call import Call
+        from engram_py.interfaces.hooks.handlers import handle
 
         assert self.event is not None
         assert self.watchdog is not None

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from engram_py.base.dataclass import replace
 from engram_py.base.errors import EngramError, StoreError
 from engram_py.base.times import parse_time, to_text
-from engram_py.interfaces.hooks.handlers import GIT_SHARE, reaches_model, rendered, shown
+from engram_py.interfaces.hooks.call import GIT_SHARE, reaches_model, rendered, shown
 from engram_py.memory.observations.values import Observation
 from engram_py.memory.projects.values import AmbiguousProjectError
 from engram_py.memory.sessions.sessions import ancestors
@@ -29,7 +29,7 @@ from engram_py.upkeep.distill.table import any_waiting
 if TYPE_CHECKING:
     from engram_py.app import Engram
     from engram_py.guidance.context.values import Context, Item
-    from engram_py.interfaces.hooks.handlers import Call
+    from engram_py.interfaces.hooks.call import Call
 
 _INDEXING_SECONDS = 0.8
 _KNOWS = "select 1 from observations where project = :project and deleted_at is null limit 1"

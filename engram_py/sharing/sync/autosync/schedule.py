@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from engram_py.base.database.store import Row, Store
 from engram_py.base.errors import StoreError
@@ -15,13 +15,12 @@ from engram_py.base.settings import Settings
 from engram_py.base.times import parse_time, passed, to_text
 from engram_py.sharing.sync.autosync import table
 from engram_py.sharing.sync.autosync.login import current_login, token_fingerprint
-from engram_py.sharing.sync.autosync.table import TARGET
+from engram_py.sharing.sync.autosync.table import TARGET, CloudSynced
 from engram_py.sharing.sync.errors import CloudFailedError
 from engram_py.sharing.sync.replica.table import newest_seq
 
 if TYPE_CHECKING:
     from engram_py.base.database.mutation_queue import Journal
-    from engram_py.sharing.sync.autosync.exchange import Exchange
 
 logger = logger_of(__name__)
 
@@ -112,6 +111,17 @@ _BUSY_SECONDS = 1.0
 _LEAST_SECONDS = 0.05
 
 
+class Exchanger(Protocol):
+    """What the thread runs: one exchange with the server at a time. ``more``: there was no time for all of it."""
+
+    more: bool
+
+    def once(self) -> CloudSynced | None: ...
+    def last(self) -> None: ...
+    def release(self) -> None: ...
+    def close(self) -> None: ...
+
+
 class SyncWorker:
     """The background thread of a server process: it syncs soon after a write, and every 30 seconds for remote changes.
 
@@ -119,13 +129,13 @@ class SyncWorker:
     """
 
     def __init__(
-        self, store: Store, journal: Journal, settings: Settings, make: Callable[[threading.Event], Exchange]
+        self, store: Store, journal: Journal, settings: Settings, make: Callable[[threading.Event], Exchanger]
     ) -> None:
         self._store = store
         self._journal = journal
         self._settings = settings
         self._make = make
-        self._exchange: Exchange | None = None
+        self._exchange: Exchanger | None = None
         self._wake = threading.Event()
         self._stopped = threading.Event()
         self._seen = -1
