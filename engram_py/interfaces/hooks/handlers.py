@@ -12,6 +12,7 @@ from engram_py.interfaces.hooks.call import (
     GIT_SHARE,
     PATIENCE_SHARE,
     Call,
+    inject,
     reaches_model,
     rendered,
     shown,
