@@ -12,7 +12,6 @@ from engram_py.cloud import server as gate
 from engram_py.cloud import validation as incoming
 from engram_py.guidance.context import contexts as context
 from engram_py.guidance.context import providers, session
-from engram_py.guidance.ledger import citations, costs, ledger
 from engram_py.interfaces.hooks import entry
 from engram_py.interfaces.hooks import handlers as hook_handlers
 from engram_py.interfaces.hooks import protocol as hook_request
@@ -29,7 +28,7 @@ from engram_py.memory.observations.values import (
 from engram_py.memory.projects.settings_file import MAX_SIZE
 from engram_py.memory.projects.values import MAX_NAME
 from engram_py.memory.relations import relations
-from engram_py.memory.sessions import sessions, transcripts
+from engram_py.memory.sessions import citations, costs, ledger, sessions, transcripts
 from engram_py.memory.sessions import spool_files as spooling
 from engram_py.memory.sessions.transcript_formats import TURN_LIMIT_CHARS
 from engram_py.memory.sessions.values import PROMPTS_MOST

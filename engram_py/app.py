@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from engram_py.guidance.failures.failures import Failures
     from engram_py.guidance.failures.fixes import Fixes
     from engram_py.guidance.guards.guards import Guards
-    from engram_py.guidance.ledger.citations import Citations
     from engram_py.guidance.ledger.costs import Costs
     from engram_py.guidance.ledger.ledger import Ledger
     from engram_py.guidance.ledger.moments import Moments
@@ -53,6 +52,7 @@ if TYPE_CHECKING:
     from engram_py.memory.projects.merge import Merging
     from engram_py.memory.relations.relations import Relations
     from engram_py.memory.sessions.checkpoints import Checkpoints
+    from engram_py.memory.sessions.citations import Citations
     from engram_py.memory.sessions.prompts import Episodes, Prompts
     from engram_py.memory.sessions.sessions import SessionMode, Sessions
     from engram_py.memory.sessions.spool import Spool
@@ -542,7 +542,7 @@ class Engram:
     @cached_property
     def citations(self) -> Citations:
         """Record what sessions were shown unasked, and what of it they cited."""
-        from engram_py.guidance.ledger.citations import Citations
+        from engram_py.memory.sessions.citations import Citations
 
         return Citations(self.core)
 

@@ -14,7 +14,6 @@ from engram_py.base.capture.passive import goal
 from engram_py.base.dataclass import dataclass, replace
 from engram_py.guidance.context.prompt_gate import Gated, LookedUp
 from engram_py.guidance.context.values import Context
-from engram_py.guidance.ledger.citations import Given, GivenCounts, counts, given_to_session
 from engram_py.guidance.ledger.costs import Cost
 from engram_py.interfaces.wording import render
 from engram_py.interfaces.wording.acting import rule_and_use
@@ -26,6 +25,7 @@ from engram_py.memory.observations.values import Observation
 from engram_py.memory.privacy.provenance import WAITS
 from engram_py.memory.relations.values import Relation
 from engram_py.memory.sessions import table as session_table
+from engram_py.memory.sessions.citations import Given, GivenCounts, counts, given_to_session
 from engram_py.memory.sessions.values import Prompt, Session, SessionLine
 from engram_py.recall.values import Related, Results
 from engram_py.recall.vectors.vectors import Vectors

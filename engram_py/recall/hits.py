@@ -16,8 +16,6 @@ from engram_py.base.reasons import Reason, Told, reason
 from engram_py.base.settings import DEFAULTS
 from engram_py.base.text.words import alike, shingles
 from engram_py.base.times import parse_time
-from engram_py.guidance.ledger import citations
-from engram_py.guidance.ledger.citations import citation_factor
 from engram_py.memory.anchors.anchors import Anchors
 from engram_py.memory.anchors.values import AnchorState
 from engram_py.memory.observations import table, visible
@@ -25,6 +23,8 @@ from engram_py.memory.observations.arguments import handles
 from engram_py.memory.observations.values import Observation, RelationNote
 from engram_py.memory.observations.visible import has_type
 from engram_py.memory.relations.table import relation_notes
+from engram_py.memory.sessions import citations
+from engram_py.memory.sessions.citations import citation_factor
 from engram_py.recall.dates import Days, is_day_term, names_days
 from engram_py.recall.proximity import Preview, preview, shares, term_finder
 from engram_py.recall.query import MAX_QUERY_CHARS, MAX_WORDS, Query
@@ -70,7 +70,7 @@ def factors(row: Observation, now: datetime, signals: Signals, fresh: float) -> 
     ``recency``.
 
     ``recency``: 1 + .06 r; ``pinned``: 1.10; ``salience``: 1 + .06 (2 s - 1), s in 0..1 with .5 in the middle;
-    ``use``: 1 + .04 n / (n + 4) after n times shown; ``cited``: see ledger/citations.py.
+    ``use``: 1 + .04 n / (n + 4) after n times shown; ``cited``: see memory/sessions/citations.py.
     ``expired`` .7, ``overdue`` .9, ``branch`` .8.
     """
     found = {"recency": 1 + RECENCY * fresh}

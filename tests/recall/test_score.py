@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from engram_py.base.dataclass import replace
 from engram_py.base.reasons import reason
 from engram_py.base.times import to_text
-from engram_py.guidance.ledger.citations import citation_factor
 from engram_py.memory.observations.values import Observation
+from engram_py.memory.sessions.citations import citation_factor
 from engram_py.recall.hits import Signals, factors, recency
 from engram_py.recall.proximity import PAIR_SHARE, Reading, passage, read, term_finder
 from engram_py.recall.score import (

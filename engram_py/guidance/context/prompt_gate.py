@@ -31,9 +31,9 @@ from engram_py.recall.values import Related
 
 if TYPE_CHECKING:
     from engram_py.guidance.context.values import Context, Item
-    from engram_py.guidance.ledger.citations import Citations, Surface
     from engram_py.guidance.ledger.moments import Kind as MomentKind
     from engram_py.guidance.ledger.moments import Moments
+    from engram_py.memory.sessions.citations import Citations, Surface
     from engram_py.recall.vectors.vectors import NearMeaning
 
 Kind = Literal["identity", "literal", "resume", "prior", "days", "owned"]

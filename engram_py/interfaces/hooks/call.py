@@ -19,7 +19,7 @@ from engram_py.memory.privacy.switches import Allowed
 
 if TYPE_CHECKING:
     from engram_py.guidance.context.values import Context
-    from engram_py.guidance.ledger.citations import Surface
+    from engram_py.memory.sessions.citations import Surface
 
 
 PATIENCE_SHARE = 0.25  # of what is left of the limit, for another process's write

@@ -254,7 +254,7 @@ def _what_came(call: Call) -> None:
 
 def _files(call: Call) -> str:
     """Return what is known of the files that are about to be written, once a session."""
-    from engram_py.guidance.ledger.citations import SURFACES
+    from engram_py.memory.sessions.citations import SURFACES
 
     app, session_id = call.app, call.request.session_id
     known = app.citations.visible(session_id, "file")

@@ -16,7 +16,6 @@ from textual.widgets import Input, OptionList, Static
 
 from engram_py.guidance.failures.fixes import FixLine
 from engram_py.guidance.guards.values import GuardLine, Offered
-from engram_py.guidance.ledger.citations import Given, sessions_given
 from engram_py.interfaces import screen_values
 from engram_py.interfaces.tui.changes import View
 from engram_py.interfaces.tui.navigation import MARKDOWN, ListRow, Part, content, shown_line
@@ -26,6 +25,7 @@ from engram_py.interfaces.wording.context import nearly
 from engram_py.interfaces.wording.phrases import age, amount, one_line
 from engram_py.interfaces.wording.reasons import spelled
 from engram_py.memory.relations.values import VERBS, Relation
+from engram_py.memory.sessions.citations import Given, sessions_given
 from engram_py.recall.values import Hit, Related, Results
 
 HEADING, FAINT = "bold", "dim"

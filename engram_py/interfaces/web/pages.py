@@ -13,7 +13,6 @@ from engram_py.base.dataclass import dataclass, fields
 from engram_py.base.errors import InvalidArgumentError, InvalidInputError
 from engram_py.base.settings import BY_NAME, Setting, keep_setting, setting_values
 from engram_py.base.times import parse_time
-from engram_py.guidance.ledger.citations import Given, GivenCounts, counts, given_in_vain, given_to_session, most_cited
 from engram_py.guidance.ledger.costs import never_used, session_tokens, weekly
 from engram_py.interfaces.screen_values import (
     Explained,
@@ -35,6 +34,7 @@ from engram_py.memory.observations.values import SCOPES, TYPES, Observation
 from engram_py.memory.privacy.switches import SWITCHES, turns_kept
 from engram_py.memory.projects.table import latest_names
 from engram_py.memory.sessions.checkpoints import last_active
+from engram_py.memory.sessions.citations import Given, GivenCounts, counts, given_in_vain, given_to_session, most_cited
 from engram_py.memory.sessions.table import first_prompts
 from engram_py.memory.sessions.values import SessionLine
 from engram_py.recall.values import Results

@@ -9,7 +9,6 @@ from functools import wraps
 from typing import Any
 
 from engram_py.base.errors import EmptyFieldError, EngramError, InvalidArgumentError, TextTooLongError
-from engram_py.guidance.ledger.citations import sessions_given
 from engram_py.interfaces.screen_values import Waiting, review, session_names
 from engram_py.interfaces.web.access import ChangeExpiredError
 from engram_py.interfaces.web.rendering import diff, files_of, history, not_here, where_it_was_saved
@@ -47,6 +46,7 @@ from engram_py.memory.observations.values import (
 )
 from engram_py.memory.projects.table import latest_names
 from engram_py.memory.relations.values import VERBS, Relation, Version
+from engram_py.memory.sessions.citations import sessions_given
 
 _PATH = "/ui/memory/{id}"
 _SESSIONS, _VERSIONS = 20, 10

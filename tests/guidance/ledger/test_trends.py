@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from engram_py import Draft, Engram
 from engram_py.base.settings import Settings
 from engram_py.base.times import Calendar
-from engram_py.guidance.ledger import citations
-from engram_py.guidance.ledger.citations import citation_factor
 from engram_py.guidance.ledger.costs import Week, never_used, session_tokens, weekly
+from engram_py.memory.sessions import citations
+from engram_py.memory.sessions.citations import citation_factor
 from engram_py.memory.sessions.values import Tally
 from tests.support import FakeClock, draft, rows_of
 

@@ -14,8 +14,8 @@ import pytest
 
 from engram_py import Engram
 from engram_py.base.times import to_text
-from engram_py.guidance.ledger.citations import cited_ids
 from engram_py.memory.sessions import transcripts
+from engram_py.memory.sessions.citations import cited_ids
 from engram_py.memory.sessions.transcript_formats import TURN_LIMIT_CHARS, turns_of_document, turns_of_line
 from engram_py.memory.sessions.transcripts import Transcripts
 from engram_py.memory.sessions.values import TranscriptMissingError, TranscriptRead, TranscriptRefusedError
