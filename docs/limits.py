@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from engram_py.base.capture.session_id import SESSION_ID_LIMIT
 from engram_py.base.database.connection import LOCK_TIMEOUT_SECONDS
 from engram_py.base.database.fts import MERGED_AT_ONCE
 from engram_py.base.git.program import TIMEOUT_SECONDS
@@ -12,13 +13,13 @@ from engram_py.cloud import server as gate
 from engram_py.cloud import validation as incoming
 from engram_py.guidance.context import contexts as context
 from engram_py.guidance.context import providers, session
+from engram_py.guidance.ledger import costs, ledger
 from engram_py.interfaces.hooks import entry
 from engram_py.interfaces.hooks import handlers as hook_handlers
 from engram_py.interfaces.hooks import protocol as hook_request
 from engram_py.memory.anchors.trace import MAX_CONTEXT
 from engram_py.memory.anchors.values import MOST_ANCHORS
 from engram_py.memory.anchors.worktree import MAX_FILE
-from engram_py.memory.observations import observations as reading
 from engram_py.memory.observations import validation as intake
 from engram_py.memory.observations.values import (
     CONTENT_LIMIT_BYTES,
@@ -28,10 +29,11 @@ from engram_py.memory.observations.values import (
 from engram_py.memory.projects.settings_file import MAX_SIZE
 from engram_py.memory.projects.values import MAX_NAME
 from engram_py.memory.relations import relations
-from engram_py.memory.sessions import citations, costs, ledger, sessions, transcripts
+from engram_py.memory.sessions import citations, sessions, transcripts
 from engram_py.memory.sessions import spool_files as spooling
 from engram_py.memory.sessions.transcript_formats import TURN_LIMIT_CHARS
 from engram_py.memory.sessions.values import PROMPTS_MOST
+from engram_py.memory.writing import observations as reading
 from engram_py.recall import contradictions, search
 from engram_py.recall.query import MAX_QUERY_CHARS, MAX_WORDS
 from engram_py.sharing.sync import chunk
@@ -67,7 +69,7 @@ def rows() -> list[tuple[str, str, str]]:
         ("lines of a file that git compares", f"{MAX_CONTEXT}", "the file's last change is named"),
         ("time of git for one answer", f"{TIMEOUT_SECONDS} s", "no author is shown; asked again after 10 minutes"),
         ("operation id, tool name", f"{intake.NAME_LIMIT_CHARS} characters", "refused"),
-        ("session id", f"{intake.SESSION_ID_LIMIT} characters", "refused"),
+        ("session id", f"{SESSION_ID_LIMIT} characters", "refused"),
         ("project name", f"{MAX_NAME} characters", "refused"),
         ("reason, evidence of a verdict", f"{relations.NOTE_LIMIT_CHARS:,} characters", "refused"),
         ("reasoning of `mem_compare`", f"{relations.REASONING_LIMIT_CHARS} characters", "refused"),

@@ -18,9 +18,9 @@ from engram_py.base.errors import EngramError, StoreError
 from engram_py.base.files import expanded
 from engram_py.base.lazy import logger_of
 from engram_py.base.settings import Settings, following, load_settings
-from engram_py.memory.privacy.switches import oldest_kept, prune_after_first_write
 from engram_py.memory.projects.locate import Locator
 from engram_py.memory.projects.projects import Core, Projects
+from engram_py.memory.sessions.retention import oldest_kept, prune_after_first_write
 from engram_py.memory.sessions.spool_files import drain_after_writes
 
 if TYPE_CHECKING:
@@ -38,25 +38,25 @@ if TYPE_CHECKING:
     from engram_py.guidance.ledger.moments import Moments
     from engram_py.guidance.ledger.worth import Worths
     from engram_py.memory.anchors.anchors import Anchors
-    from engram_py.memory.entities.entities import Entities
     from engram_py.memory.identity.identity import Identity
     from engram_py.memory.observations.browse import Browsing
-    from engram_py.memory.observations.changes import Changes
-    from engram_py.memory.observations.facts import Facts, Notes
-    from engram_py.memory.observations.observations import Observations
     from engram_py.memory.observations.usage import Usage
     from engram_py.memory.observations.values import Detail, Draft, Saved
-    from engram_py.memory.privacy.clear import Clearing
     from engram_py.memory.privacy.switches import Switches
-    from engram_py.memory.privacy.trust import Trust
-    from engram_py.memory.projects.merge import Merging
     from engram_py.memory.relations.relations import Relations
     from engram_py.memory.sessions.checkpoints import Checkpoints
     from engram_py.memory.sessions.citations import Citations
-    from engram_py.memory.sessions.prompts import Episodes, Prompts
     from engram_py.memory.sessions.sessions import SessionMode, Sessions
-    from engram_py.memory.sessions.spool import Spool
     from engram_py.memory.sessions.transcripts import Transcripts
+    from engram_py.memory.writing.changes import Changes
+    from engram_py.memory.writing.entities import Entities
+    from engram_py.memory.writing.facts import Facts, Notes
+    from engram_py.memory.writing.merge import Merging
+    from engram_py.memory.writing.observations import Observations
+    from engram_py.memory.writing.prompts import Episodes, Prompts
+    from engram_py.memory.writing.save import Proposals
+    from engram_py.memory.writing.spool import Spool
+    from engram_py.memory.writing.trust import Trust
     from engram_py.recall.bulk import Bulk
     from engram_py.recall.contradictions import Conflicts, Topics
     from engram_py.recall.documents.documents import Documents, Following
@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from engram_py.sharing.sync.git.table import GitSynced
     from engram_py.sharing.sync.replica.replica import Replica
     from engram_py.sharing.vault.vault import Vault, VaultFiles
+    from engram_py.upkeep.clear import Clearing
     from engram_py.upkeep.distill.distilling import Distilling
     from engram_py.upkeep.distill.ingesting import Ingested, Ingesting
     from engram_py.upkeep.distill.summarizing import Learning
@@ -192,12 +193,18 @@ class Engram:
     @cached_property
     def observations(self) -> Observations:
         """Save, read, correct and delete observations."""
-        from engram_py.memory.observations.observations import Observations
+        from engram_py.memory.writing.observations import Observations
         from engram_py.recall.contradictions import Candidates
 
         candidates = Candidates(self.store, self.journal)
         return Observations(
-            self.core, self.sessions, candidates, anchors=self.anchors, usage=self.usage, switches=self.switches
+            self.core,
+            self.sessions,
+            candidates,
+            anchors=self.anchors,
+            usage=self.usage,
+            switches=self.switches,
+            proposals=_proposals,
         )
 
     @cached_property
@@ -210,7 +217,7 @@ class Engram:
     @cached_property
     def changes(self) -> Changes:
         """List what was changed here, and take it back."""
-        from engram_py.memory.observations.changes import Changes
+        from engram_py.memory.writing.changes import Changes
 
         return Changes(self.store, self.journal, self.observations, self.relations, self.merging)
 
@@ -238,7 +245,7 @@ class Engram:
     @cached_property
     def facts(self) -> Facts:
         """Keep and list what is known about entities, a sentence each."""
-        from engram_py.memory.observations.facts import Facts
+        from engram_py.memory.writing.facts import Facts
 
         def renew(slug: str, project: str, scope: str) -> None:
             self.entities.renew(slug, project, scope)
@@ -248,7 +255,7 @@ class Engram:
     @cached_property
     def notes(self) -> Notes:
         """Keep a line about the day, and list those of one."""
-        from engram_py.memory.observations.facts import Notes
+        from engram_py.memory.writing.facts import Notes
 
         return Notes(self.core, lambda: self.observations)
 
@@ -283,7 +290,7 @@ class Engram:
     @cached_property
     def entities(self) -> Entities:
         """Name things: aliases, edges, summaries, and what mentions them."""
-        from engram_py.memory.entities.entities import Entities
+        from engram_py.memory.writing.entities import Entities
 
         return Entities(self.core, self.observations, self.facts, self.relations)
 
@@ -297,14 +304,14 @@ class Engram:
     @cached_property
     def prompts(self) -> Prompts:
         """Keep what users asked for."""
-        from engram_py.memory.sessions.prompts import Prompts
+        from engram_py.memory.writing.prompts import Prompts
 
         return Prompts(self.core, self.sessions, self.switches)
 
     @cached_property
     def episodes(self) -> Episodes:
         """Save summaries of sessions and captured learnings."""
-        from engram_py.memory.sessions.prompts import Episodes
+        from engram_py.memory.writing.prompts import Episodes
 
         return Episodes(self.core, self.observations, self.sessions, self.switches)
 
@@ -320,7 +327,7 @@ class Engram:
     @cached_property
     def spool(self) -> Spool:
         """Store what hooks could not store in time."""
-        from engram_py.memory.sessions.spool import Spool
+        from engram_py.memory.writing.spool import Spool
 
         return Spool(
             self.core, self.sessions, self.prompts, lambda: self.episodes, lambda: self.transcripts, self.switches
@@ -477,7 +484,7 @@ class Engram:
     @cached_property
     def merging(self) -> Merging:
         """Join projects, and give them aliases."""
-        from engram_py.memory.projects.merge import Merging
+        from engram_py.memory.writing.merge import Merging
 
         return Merging(self.store, self.journal)
 
@@ -590,14 +597,14 @@ class Engram:
     @cached_property
     def clearing(self) -> Clearing:
         """Destroy raw messages, a project, everything."""
-        from engram_py.memory.privacy.clear import Clearing
+        from engram_py.upkeep.clear import Clearing
 
         return Clearing(self.core)
 
     @cached_property
     def trust(self) -> Trust:
         """Tell which memories from elsewhere the user answers for."""
-        from engram_py.memory.privacy.trust import Trust
+        from engram_py.memory.writing.trust import Trust
 
         return Trust(self.core)
 
@@ -866,6 +873,12 @@ class Engram:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _proposals() -> Proposals:
+    from engram_py.guidance.guards import proposals  # for texts that may hold a rule alone
+
+    return proposals
 
 
 def _fill(folder: Path, directory: Path, lessons: Sequence[Lesson]) -> None:

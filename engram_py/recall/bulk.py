@@ -15,12 +15,12 @@ from engram_py.memory.observations import browse as table
 from engram_py.memory.observations.arguments import clamp, clean_scope
 from engram_py.memory.observations.errors import BulkFilterError
 from engram_py.memory.observations.listing import MOST_TITLES, BulkDone, Listing, ObservationLine, Selection
-from engram_py.memory.observations.observations import Observations
 from engram_py.memory.observations.values import Change
 from engram_py.memory.projects.projects import Core
 from engram_py.memory.projects.values import AmbiguousProjectError, Place
 from engram_py.memory.sessions import table as session_table
 from engram_py.memory.sessions.sessions import Sessions
+from engram_py.memory.writing.observations import Observations
 from engram_py.recall import index
 from engram_py.recall.query import parse_query
 from engram_py.recall.scope_filter import ScopeFilter, build_scope_filter

@@ -17,10 +17,9 @@ from engram_py.base.settings import DEFAULTS
 from engram_py.base.text.words import alike, shingles
 from engram_py.base.times import parse_time
 from engram_py.memory.anchors.anchors import Anchors
-from engram_py.memory.anchors.values import AnchorState
 from engram_py.memory.observations import table, visible
 from engram_py.memory.observations.arguments import handles
-from engram_py.memory.observations.values import Observation, RelationNote
+from engram_py.memory.observations.values import AnchorState, Observation, RelationNote
 from engram_py.memory.observations.visible import has_type
 from engram_py.memory.relations.table import relation_notes
 from engram_py.memory.sessions import citations

@@ -9,7 +9,7 @@ from engram_py.base.reasons import Reason, Told
 from engram_py.memory.observations.values import MOST_COUNTED, RelationNote, Scope
 
 if TYPE_CHECKING:
-    from engram_py.memory.anchors.values import AnchorState
+    from engram_py.memory.observations.values import AnchorState
     from engram_py.recall.score import Evidence
 
 

@@ -18,9 +18,9 @@ from engram_py.base.dataclass import replace
 from engram_py.base.errors import InvalidArgumentError, StoreError
 from engram_py.base.reasons import amount
 from engram_py.base.times import dated, due_before, passed, to_text
-from engram_py.memory.privacy.trust import arrivals
 from engram_py.memory.projects.locate import locate
 from engram_py.memory.projects.projects import Core, Identities
+from engram_py.memory.writing.trust import arrivals
 from engram_py.recall.vectors.vectors import Vectors
 from engram_py.sharing.sync.autosync.table import TARGET, is_used
 from engram_py.upkeep.distill.table import failures

@@ -33,19 +33,19 @@ from engram_py.memory.observations.table import COLUMNS, VISIBLE
 from engram_py.memory.observations.usage import tier
 from engram_py.memory.observations.values import Observation
 from engram_py.memory.privacy.provenance import own
-from engram_py.memory.privacy.switches import oldest_kept, prune_turns
 from engram_py.memory.projects import table as project_table
 from engram_py.memory.projects.projects import Core, Projects
 from engram_py.memory.relations import table as relations_table
 from engram_py.memory.relations.relations import Relations
+from engram_py.memory.sessions.retention import oldest_kept, prune_turns
 from engram_py.sharing.sync.autosync import table as sync_state
 from engram_py.upkeep.distill.table import is_new
 from engram_py.upkeep.distill.values import Flushed
 from engram_py.upkeep.values import Hot, HotReport, Maintained, PassDone, Runs, StepDone
 
 if TYPE_CHECKING:
-    from engram_py.memory.entities.entities import Entities
     from engram_py.memory.identity.identity import Identity
+    from engram_py.memory.writing.entities import Entities
     from engram_py.recall.documents.documents import Documents
     from engram_py.sharing.vault.vault import Vault
     from engram_py.upkeep.distill.summarizing import Learning

@@ -24,9 +24,9 @@ from engram_py.memory.observations.values import Observation
 from engram_py.memory.observations.visible import count_visible
 from engram_py.memory.projects.projects import Core
 from engram_py.memory.sessions import table as session_table
-from engram_py.memory.sessions.prompts import summary_topic
 from engram_py.memory.sessions.sessions import Sessions
 from engram_py.memory.sessions.values import Prompt
+from engram_py.memory.writing.prompts import summary_topic
 from engram_py.recall.dates import Days
 
 SESSIONS, PROMPTS, PINNED, RECENT, UNCHECKED = 5, 10, 20, 20, 8

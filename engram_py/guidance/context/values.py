@@ -11,7 +11,7 @@ from engram_py.memory.observations.values import Observation
 from engram_py.memory.sessions.values import Prompt, Said, SessionLine
 
 if TYPE_CHECKING:
-    from engram_py.memory.anchors.values import AnchorState
+    from engram_py.memory.observations.values import AnchorState
     from engram_py.recall.documents.values import Overview
 
 Mode = Literal["session", "query", "cascade", "full"]

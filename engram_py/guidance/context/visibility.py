@@ -12,9 +12,8 @@ from engram_py.base.times import Calendar
 from engram_py.guidance.context.prompt_gate import LookedUp
 from engram_py.guidance.context.values import Mode, Remarks
 from engram_py.memory.anchors.anchors import Anchors
-from engram_py.memory.anchors.values import AnchorState
-from engram_py.memory.observations.values import Observation
-from engram_py.memory.privacy.provenance import NOT_TOLD, WAITS, is_withheld, retired
+from engram_py.memory.observations.values import AnchorState, Observation, is_withheld
+from engram_py.memory.privacy.provenance import NOT_TOLD, WAITS, retired
 from engram_py.memory.projects.values import Place
 from engram_py.recall.dates import Days
 from engram_py.recall.values import Hit

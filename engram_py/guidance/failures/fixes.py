@@ -23,19 +23,18 @@ from engram_py.base.times import to_text
 from engram_py.guidance.failures import table
 from engram_py.guidance.failures.signature import Signature, flattened, is_in, is_of, words_of
 from engram_py.memory.anchors.anchors import Anchors
-from engram_py.memory.anchors.values import AnchorState
 from engram_py.memory.observations import table as observation_table
 from engram_py.memory.observations.table import COLUMNS, VISIBLE, read
 from engram_py.memory.observations.topics import FAILURE
-from engram_py.memory.observations.values import Draft, Observation
-from engram_py.memory.privacy.provenance import GIVEN, NOT_TOLD, RETIRED, is_withheld
+from engram_py.memory.observations.values import AnchorState, Draft, Observation, is_withheld
+from engram_py.memory.privacy.provenance import GIVEN, NOT_TOLD, RETIRED
 from engram_py.memory.projects.projects import Core
 from engram_py.memory.projects.values import Place
 
 if TYPE_CHECKING:
     from engram_py.guidance.failures.table import Failure
-    from engram_py.memory.observations.observations import Observations
     from engram_py.memory.observations.usage import Usage
+    from engram_py.memory.writing.observations import Observations
 
 _TYPE = "fix"
 _LOOKED_AT, _POOL = 400, 12  # rows of the index, the newest first, and those whose text is read

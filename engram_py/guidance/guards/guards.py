@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from engram_py.base.database.store import Row
     from engram_py.guidance.guards.matching import Scene
     from engram_py.guidance.ledger.moments import Moments
-    from engram_py.memory.observations.observations import Observations
     from engram_py.memory.sessions.sessions import Sessions
+    from engram_py.memory.writing.observations import Observations
 
 _LIVE = "guards is not null and deleted_at is null"
 _ANY = f"select 1 from observations indexed by observations_guards where {_LIVE} limit 1"

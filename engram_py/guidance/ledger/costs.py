@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from datetime import date, timedelta
 from itertools import accumulate
 
+from engram_py.base.capture.session_id import clean_session_id
 from engram_py.base.database import runs
 from engram_py.base.database.store import Store
 from engram_py.base.dataclass import dataclass
@@ -17,7 +18,6 @@ from engram_py.base.times import Calendar
 from engram_py.guidance.ledger import ledger as table
 from engram_py.guidance.ledger.ledger import IN_SCOPE, SCOPE, Door
 from engram_py.memory.observations.arguments import clamp
-from engram_py.memory.observations.validation import clean_session_id
 from engram_py.memory.projects.projects import Core
 from engram_py.memory.sessions.values import SessionNotFoundError
 

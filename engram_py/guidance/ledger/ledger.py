@@ -84,7 +84,7 @@ class Ledger(Deferred):
 
         Raises InvalidInputError: ``session_id`` is not valid.
         """
-        from engram_py.memory.observations.validation import clean_session_id
+        from engram_py.base.capture.session_id import clean_session_id
 
         session_id = clean_session_id(session_id)
         key = (session_id, "", str(self._journal.calendar.today), "hook", event)
@@ -160,7 +160,7 @@ def _owner(session_id: str | None, caller: Caller) -> tuple[str, str]:
         own, project = "", ""
     if not session_id or not session_id.strip():
         return own, project
-    from engram_py.memory.observations.validation import clean_session_id  # redaction is not loaded for nothing
+    from engram_py.base.capture.session_id import clean_session_id  # redaction is not loaded for nothing
 
     try:
         return clean_session_id(session_id), project

@@ -6,6 +6,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from engram_py.base.capture.session_id import clean_session_id
 from engram_py.base.dataclass import replace
 from engram_py.base.errors import EngramError
 from engram_py.interfaces.hooks.call import (
@@ -18,7 +19,6 @@ from engram_py.interfaces.hooks.call import (
     shown,
 )
 from engram_py.interfaces.hooks.protocol import BadInput, listens
-from engram_py.memory.observations.validation import clean_session_id
 from engram_py.memory.observations.values import Observation
 from engram_py.memory.sessions.values import SessionNotFoundError
 

@@ -24,9 +24,8 @@ from engram_py.base.reasons import Told
 from engram_py.base.times import to_engram
 from engram_py.interfaces.wording.reasons import spelled
 from engram_py.interfaces.wording.relations import relation
-from engram_py.memory.anchors.values import AnchorState
 from engram_py.memory.observations.arguments import clamp
-from engram_py.memory.observations.values import Observation
+from engram_py.memory.observations.values import AnchorState, Observation
 from engram_py.memory.relations.table import replacement
 from engram_py.memory.sessions.values import Session, SessionLine
 from engram_py.recall.values import Hit

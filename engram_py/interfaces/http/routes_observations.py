@@ -26,13 +26,13 @@ from engram_py.interfaces.shared_arguments import SAVE, UPDATE
 from engram_py.interfaces.wording import render
 from engram_py.memory.observations.arguments import change_of, check_owner, draft_of
 from engram_py.memory.observations.browse import MOST
-from engram_py.memory.observations.save import committed
 from engram_py.memory.observations.values import Saved
 from engram_py.memory.relations.relations import DEFAULT, STATUSES
 from engram_py.memory.relations.relations import MOST as MOST_RELATIONS
 from engram_py.memory.relations.table import replacement
 from engram_py.memory.relations.values import Relation, RelationPage, RelationStats, Scanned
 from engram_py.memory.sessions.values import CapturedLearnings
+from engram_py.memory.writing.save import committed
 
 NEWEST_FIRST = "created_at:desc"
 
@@ -77,7 +77,7 @@ def list_observations(
         raise InvalidArgumentError("sort", sort, expected=NEWEST_FIRST)
     where, limit = selected(app, listed), limited(listed.limit, 20, MOST, notes)
     rows = app.browsing.recent(**where.asked, newest=sort == NEWEST_FIRST, scope=scope, limit=limit)
-    replaced = app.browsing.replacements(rows)
+    replaced = app.relations.replacements(rows)
     return [ObservationOut.of(row, superseded_by=replaced.get(row.id)) for row in rows]
 
 
@@ -126,7 +126,7 @@ def _check_owner(app: Engram, observation_id: int, expected: str | None) -> None
 
 def _whole(app: Engram, observation_id: int) -> ObservationOut:
     rows = app.browsing.whole([observation_id])
-    return ObservationOut.of(rows[0], superseded_by=app.browsing.replacements(rows).get(observation_id))
+    return ObservationOut.of(rows[0], superseded_by=app.relations.replacements(rows).get(observation_id))
 
 
 @operation("DELETE", "/observations/{id}", DeletedOut, errors=(404, 409))

@@ -230,7 +230,7 @@ def timeline(
         raise ObservationNotFoundError(observation_id)
     notes += in_words(found.warnings)
     rows = {row.id: row for row in app.browsing.whole([one.id for one in (*found.before, *found.after)])}
-    replaced = app.browsing.replacements([found.focus, *rows.values()])
+    replaced = app.relations.replacements([found.focus, *rows.values()])
 
     def entries(lines: Sequence[Neighbour]) -> list[TimelineEntry]:
         shown = [rows[one.id] for one in lines if one.id in rows]

@@ -16,8 +16,7 @@ from engram_py.guidance.guards.values import GuardLine
 from engram_py.interfaces.cli.commands import local_now
 from engram_py.interfaces.wording import render
 from engram_py.memory.observations.arguments import live_observation
-from engram_py.memory.observations.values import DEFAULT_TYPE, Change, Draft, Observation
-from engram_py.memory.relations.values import Version
+from engram_py.memory.observations.values import DEFAULT_TYPE, Change, Draft, Observation, Version
 
 T = TypeVar("T")
 _REASON = "merged in the terminal"

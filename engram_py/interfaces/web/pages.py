@@ -31,10 +31,11 @@ from engram_py.interfaces.wording.phrases import clock
 from engram_py.interfaces.wording.projects import clearing
 from engram_py.interfaces.wording.upkeep import compared
 from engram_py.memory.observations.values import SCOPES, TYPES, Observation
-from engram_py.memory.privacy.switches import SWITCHES, turns_kept
+from engram_py.memory.privacy.switches import SWITCHES
 from engram_py.memory.projects.table import latest_names
 from engram_py.memory.sessions.checkpoints import last_active
 from engram_py.memory.sessions.citations import Given, GivenCounts, counts, given_in_vain, given_to_session, most_cited
+from engram_py.memory.sessions.retention import turns_kept
 from engram_py.memory.sessions.table import first_prompts
 from engram_py.memory.sessions.values import SessionLine
 from engram_py.recall.values import Results

@@ -43,9 +43,10 @@ from engram_py.memory.observations.values import (
     Change,
     Draft,
     Observation,
+    Version,
 )
 from engram_py.memory.projects.table import latest_names
-from engram_py.memory.relations.values import VERBS, Relation, Version
+from engram_py.memory.relations.values import VERBS, Relation
 from engram_py.memory.sessions.citations import sessions_given
 
 _PATH = "/ui/memory/{id}"

@@ -27,9 +27,7 @@ from engram_py.base.lazy import regex
 from engram_py.interfaces.screen_values import called
 from engram_py.interfaces.wording.phrases import age, anchor, place, plural
 from engram_py.interfaces.wording.reasons import spelled
-from engram_py.memory.anchors.values import AnchorState
-from engram_py.memory.observations.values import Detail, Observation
-from engram_py.memory.relations.values import Version
+from engram_py.memory.observations.values import AnchorState, Detail, Observation, Version
 from engram_py.memory.sessions import table as session_table
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from engram_py.base.reasons import Told, amount, plural
 from engram_py.base.times import ago, parse_time
 from engram_py.interfaces.wording.reasons import Door, spelled
-from engram_py.memory.anchors.values import AnchorState, Checked, StaleLine
+from engram_py.memory.anchors.values import Checked, StaleLine
+from engram_py.memory.observations.values import AnchorState
 from engram_py.memory.privacy.provenance import RELAYED, WAITS
 
 if TYPE_CHECKING:

@@ -13,15 +13,8 @@ from engram_py.base.git.answers import GitAnswers
 from engram_py.base.git.program import TIMEOUT_SECONDS, Deadline
 from engram_py.base.reasons import Told, reason
 from engram_py.memory.anchors import table
-from engram_py.memory.anchors.values import (
-    MOST_ANCHORS,
-    AnchorState,
-    Checked,
-    FileTexts,
-    StaleLine,
-    Visibility,
-)
-from engram_py.memory.observations.values import Observation, Outcome
+from engram_py.memory.anchors.values import MOST_ANCHORS, Checked, FileTexts, StaleLine, Visibility
+from engram_py.memory.observations.values import AnchorState, Observation, Outcome
 from engram_py.memory.projects.projects import Core
 
 # Imported where they are needed: most searches show nothing that changed, most saves name no file.

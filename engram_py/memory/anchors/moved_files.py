@@ -16,7 +16,7 @@ from engram_py.base.git.program import Deadline, ask_git
 from engram_py.base.git.repository import Repository
 from engram_py.memory.anchors import table
 from engram_py.memory.anchors.trace import Trace
-from engram_py.memory.anchors.values import Anchor, AnchorState, FileTexts
+from engram_py.memory.anchors.values import Anchor, FileTexts
 from engram_py.memory.anchors.worktree import (
     MAX_FILE,
     MOST_COPIES,
@@ -30,7 +30,7 @@ from engram_py.memory.anchors.worktree import (
     place_of,
 )
 from engram_py.memory.observations import table as observation_table
-from engram_py.memory.observations.values import Observation
+from engram_py.memory.observations.values import AnchorState, Observation
 
 NOT_COMMITTED = "git does not have the file as it was at the save"
 BINARY = "it is binary"

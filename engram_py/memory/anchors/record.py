@@ -23,7 +23,6 @@ from engram_py.memory.anchors.values import (
     SAVED_OUTSIDE,
     Anchor,
     AnchorOrigin,
-    AnchorState,
     Mark,
 )
 from engram_py.memory.anchors.worktree import (
@@ -37,6 +36,7 @@ from engram_py.memory.anchors.worktree import (
     read_file,
     slashed,
 )
+from engram_py.memory.observations.values import AnchorState
 
 _WHERE_CHARS = 4_000  # of a Where section
 _MOST_WORDS = 400  # of it

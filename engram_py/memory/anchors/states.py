@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 from engram_py.base.dataclass import replace
 from engram_py.base.reasons import Reason, reason
 from engram_py.base.times import parse_time
-from engram_py.memory.anchors.values import NOT_READ, SAVED_OUTSIDE, Anchor, AnchorState, AnchorWord
+from engram_py.memory.anchors.values import NOT_READ, SAVED_OUTSIDE, Anchor
 from engram_py.memory.anchors.worktree import DIRECTORY, Content, Unread, WorkingTree, distinctive, find_span, place_of
+from engram_py.memory.observations.values import AnchorState, AnchorWord
 
 # Imported where something changed: most answers show nothing that did.
 if TYPE_CHECKING:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Literal
 
 from engram_py.base.dataclass import dataclass
-from engram_py.base.reasons import Reason, Told
+from engram_py.base.reasons import Told
+from engram_py.memory.observations.values import AnchorState
 
 AnchorOrigin = Literal["given", "where"]
-AnchorWord = Literal["fresh", "changed", "moved", "gone", "unknown"]
 VisibilityWord = Literal["in_history", "elsewhere", "unknown"]
 
 MOST_ANCHORS = 32  # of one observation
@@ -18,8 +18,6 @@ LINE_LIMIT = 9_999_999
 # What the store has instead of a text, where the file was not read; any other text there is a problem with the file.
 SAVED_OUTSIDE = "saved outside of its repository"
 NOT_READ = "it was not read where it was saved"
-# Why nothing is known of a file that have nothing to do with the file.
-_NOT_OF_THE_FILE = ("not_in_repository", "saved_outside", "not_read", "only_on_branch")
 # Why it is not known whether HEAD's history holds a commit.
 Unseen = Literal["git_failed", "shallow", "detached", "no_commit", "rewritten", "branch_gone", "not_in_history"]
 
@@ -67,43 +65,6 @@ class Anchor:
 
 
 ANCHOR_COLUMNS = Anchor.__match_args__
-
-
-@dataclass(frozen=True, slots=True)
-class AnchorState:
-    """The state of one anchor. ``now_path`` and its lines are where the text stands now, when that is elsewhere.
-
-    ``commits_ago`` counts the commits since the one that changed it (0: HEAD itself did); None with ``uncommitted``,
-    or when git could not say. ``reason`` is why the state is unknown.
-    """
-
-    path: str
-    start: int | None
-    end: int | None
-    state: AnchorWord
-    now_path: str | None = None
-    now_start: int | None = None
-    now_end: int | None = None
-    commits_ago: int | None = None
-    author: str | None = None
-    commit: str | None = None
-    uncommitted: bool = False
-    reason: Reason | None = None
-
-    @property
-    def stale(self) -> bool:
-        """Whether the observation may no longer be true: the text it was about is not there any more."""
-        return self.state in ("changed", "gone")
-
-    @property
-    def unreadable(self) -> bool:
-        """Whether the file cannot be compared because of the file itself."""
-        return self.state == "unknown" and self.reason is not None and self.reason.name not in _NOT_OF_THE_FILE
-
-    @property
-    def elsewhere(self) -> bool:
-        """Whether the text is on a branch that is not in the history of HEAD: it was never taken away here."""
-        return self.state == "unknown" and self.reason is not None and self.reason.name == "only_on_branch"
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ from engram_py.base.git.repository import Repository, created_at, read_ref
 from engram_py.memory.anchors import table
 from engram_py.memory.anchors.states import local_states, renamed_file
 from engram_py.memory.anchors.trace import read_added
-from engram_py.memory.anchors.values import Anchor, AnchorState, Visibility
+from engram_py.memory.anchors.values import Anchor, Visibility
 from engram_py.memory.anchors.worktree import CurrentRepository, Unread, WorkingTree
-from engram_py.memory.observations.values import Observation
+from engram_py.memory.observations.values import AnchorState, Observation
 
 _MOST_COMMITS = 1_000  # whose ids a pipe takes before anybody reads them
 _MOST_PATHS = 100  # whose names a command line holds

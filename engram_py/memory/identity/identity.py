@@ -43,8 +43,8 @@ from engram_py.memory.projects.values import Place
 from engram_py.memory.relations.relations import Relations
 
 if TYPE_CHECKING:
-    from engram_py.memory.observations.observations import Observations
     from engram_py.memory.sessions.sessions import Sessions
+    from engram_py.memory.writing.observations import Observations
 
 
 MOST_STATEMENTS = 5

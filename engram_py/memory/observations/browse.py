@@ -13,12 +13,11 @@ from engram_py.memory.observations import table as observation_table
 from engram_py.memory.observations.arguments import MAX_ID, clamp, clean_scope
 from engram_py.memory.observations.listing import ObservationLine
 from engram_py.memory.observations.table import COLUMNS
-from engram_py.memory.observations.values import Observation
-from engram_py.memory.privacy.provenance import author, given, is_withheld, unchecked, waits
+from engram_py.memory.observations.values import Observation, is_withheld
+from engram_py.memory.privacy.provenance import author, given, unchecked, waits
 from engram_py.memory.projects import table as project_table
 from engram_py.memory.projects.projects import Core
 from engram_py.memory.projects.values import normalize_project
-from engram_py.memory.relations.table import relation_notes, replacement
 
 if TYPE_CHECKING:
     from engram_py.memory.observations.listing import Blocked
@@ -198,12 +197,6 @@ class Browsing:
         reads = self._projects.for_read(project, all_projects=all_projects).reads
         names = project_table.names(self._store) if reads is None else reads
         return tuple(observation_table.unchecked_in(self._store, names, limit=limit))
-
-    def replacements(self, rows: Sequence[Observation]) -> dict[int, int]:
-        """Return the id of the replacement of each replaced row, by its id."""
-        notes = relation_notes(self._store, [row.sync_id for row in rows])
-        found = {row.id: replacement(notes.get(row.sync_id, ())) for row in rows}
-        return {row_id: by for row_id, by in found.items() if by is not None}
 
     def instance(self) -> str:
         """Return the name of this database among all others, from a read of the file."""

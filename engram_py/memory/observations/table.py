@@ -9,9 +9,8 @@ from engram_py.base.database.mutation_queue import Journal
 from engram_py.base.database.store import Row, Store
 from engram_py.base.text.normalize import content_hash, normalized
 from engram_py.base.times import parse_time
-from engram_py.memory.observations.values import MOST_COUNTED, OBSERVATION_COLUMNS, Neighbour, Observation
+from engram_py.memory.observations.values import MOST_COUNTED, OBSERVATION_COLUMNS, Neighbour, Observation, Version
 from engram_py.memory.privacy.provenance import GIVEN, OWN, RETIRED, author, given, own, unchecked, waits
-from engram_py.memory.relations.values import Version
 
 # What nobody uses weighs less, by what upkeep reckoned on this machine.
 COLUMNS = (

@@ -25,7 +25,6 @@ from engram_py.memory.observations.values import (
 
 TYPE_LIMIT_CHARS = 64
 NAME_LIMIT_CHARS = 200
-SESSION_ID_LIMIT = 200
 MAX_ALIASES = 32
 _MADE_TITLE_CHARS = 100
 
@@ -173,16 +172,6 @@ def _clean_aliases(aliases: tuple[str, ...]) -> tuple[str, int]:
             cleaned.append(line.replace(";", ","))
             hidden += count
     return "; ".join(cleaned), hidden
-
-
-def clean_session_id(session_id: str) -> str:
-    """Return a session's id, checked and redacted. Raises InvalidInputError."""
-    if not session_id.strip():
-        raise EmptyFieldError("session_id")
-    check_text("session_id", session_id)
-    if len(session_id) > SESSION_ID_LIMIT:
-        raise TextTooLongError("session_id", len(session_id), SESSION_ID_LIMIT)
-    return redact(session_id).text
 
 
 def clean_branch(branch: str | None) -> str | None:

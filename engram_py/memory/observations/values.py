@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from engram_py.base.dataclass import dataclass
-from engram_py.base.reasons import Told
+from engram_py.base.reasons import Reason, Told
 from engram_py.base.times import parse_time
 
-if TYPE_CHECKING:
-    from engram_py.memory.anchors.values import AnchorState
-    from engram_py.memory.relations.values import Replacement, Version
-
 Scope = Literal["project", "personal", "global"]
+AnchorWord = Literal["fresh", "changed", "moved", "gone", "unknown"]
+BROUGHT = ("import", "derived")
 Origin = Literal["user", "agent", "derived", "import"]
 Editor = Literal["person", "agent", "upkeep"]
 Outcome = Literal["added", "updated", "duplicate", "deduped", "superseded"]
@@ -311,3 +309,77 @@ class Timeline:
     session_started_at: str
     total_in_session: int
     warnings: tuple[Told, ...] = ()
+
+
+# Why nothing is known of a file that have nothing to do with the file.
+_NOT_OF_THE_FILE = ("not_in_repository", "saved_outside", "not_read", "only_on_branch")
+
+
+@dataclass(frozen=True, slots=True)
+class AnchorState:
+    """The state of one anchor. ``now_path`` and its lines are where the text stands now, when that is elsewhere.
+
+    ``commits_ago`` counts the commits since the one that changed it (0: HEAD itself did); None with ``uncommitted``,
+    or when git could not say. ``reason`` is why the state is unknown.
+    """
+
+    path: str
+    start: int | None
+    end: int | None
+    state: AnchorWord
+    now_path: str | None = None
+    now_start: int | None = None
+    now_end: int | None = None
+    commits_ago: int | None = None
+    author: str | None = None
+    commit: str | None = None
+    uncommitted: bool = False
+    reason: Reason | None = None
+
+    @property
+    def stale(self) -> bool:
+        """Whether the observation may no longer be true: the text it was about is not there any more."""
+        return self.state in ("changed", "gone")
+
+    @property
+    def unreadable(self) -> bool:
+        """Whether the file cannot be compared because of the file itself."""
+        return self.state == "unknown" and self.reason is not None and self.reason.name not in _NOT_OF_THE_FILE
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether the text is on a branch that is not in the history of HEAD: it was never taken away here."""
+        return self.state == "unknown" and self.reason is not None and self.reason.name == "only_on_branch"
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A text an observation had before."""
+
+    version: int
+    title: str
+    content: str
+    created_at: str
+    unchecked: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """A verdict on the line of an observation: which replaced which, when and why, and what the older one says."""
+
+    at: str
+    reason: str | None
+    newer: int
+    newer_title: str
+    older: int
+    older_title: str
+    older_content: str
+
+
+def is_withheld(row: Observation) -> bool:
+    """Return whether an observation is never given unasked: another wrote it, and it reads like an order."""
+    if not row.unchecked and row.origin not in BROUGHT:
+        return False
+    from engram_py.base.capture.orders import reads_like_an_order  # few processes are given anything of somebody else
+
+    return reads_like_an_order(row.title, row.content)

@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING
 from engram_py.base.database.store import Store
 
 if TYPE_CHECKING:
-    from engram_py.memory.observations.values import Observation
+    pass
 
 ANYBODY = "*"  # the author of a statement about a whole source
 IMPORT, RELAYED = "import", "relayed:"
 # What follows a repository in the source of what one of its branches alone has: trust of the repository ends there.
 BRANCH = "/branch"
-BROUGHT = ("import", "derived")
 # What only its own person may say in a session: not told of others, not even apart.
 NOT_TOLD = ("session_summary", "entity", "note", "identity", "preference")
 
@@ -114,15 +113,6 @@ def author_of(unchecked: str) -> str:
 def trust(store: Store, arrival: int, project: str, at: str | None) -> None:
     """Trust an arrival in one project from ``at`` on; None: it is not trusted. Call inside a transaction."""
     store.insert("trusted", {"arrival": arrival, "project": project, "trusted_at": at}, replace=True)
-
-
-def is_withheld(row: Observation) -> bool:
-    """Return whether an observation is never given unasked: another wrote it, and it reads like an order."""
-    if not row.unchecked and row.origin not in BROUGHT:
-        return False
-    from engram_py.base.capture.orders import reads_like_an_order  # few processes are given anything of somebody else
-
-    return reads_like_an_order(row.title, row.content)
 
 
 def retired(store: Store) -> set[int]:

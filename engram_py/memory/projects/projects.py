@@ -27,7 +27,6 @@ from engram_py.memory.projects.values import (
     similar_projects,
     slug_project,
 )
-from engram_py.memory.sessions import table as session_table
 
 
 class Projects:
@@ -189,14 +188,14 @@ class Projects:
             warnings = () if name == project else (reason("name_normalized", given=project, name=name),)
             return self._place(name, "explicit", warnings=warnings, head=head)
         if session_id is not None and session_id.strip():
-            from engram_py.memory.observations.validation import clean_session_id  # redaction is not loaded for nothing
+            from engram_py.base.capture.session_id import clean_session_id  # redaction is not loaded for nothing
 
             session_id = clean_session_id(session_id)
         else:
             session_id = None  # hosts send blanks for what they leave out
-        session = session_table.by_id(self._store, session_id) if session_id else None
-        if session is not None and session.project:
-            return self._place(session.project, "session", path=session.directory, head=head)
+        project, directory = table.place_of_session(self._store, session_id or "")
+        if project:
+            return self._place(project, "session", path=directory, head=head)
         if self._session_project and not session_id and not elsewhere:
             return self._place(self._session_project, "session", head=head)
         if self._override:

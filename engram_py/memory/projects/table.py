@@ -37,6 +37,12 @@ def latest_names(store: Store) -> list[str]:
     return [row[0] for row in store.rows(LATEST_NAMES)]
 
 
+def place_of_session(store: Store, session_id: str) -> tuple[str, str]:
+    """Return project and directory of a session, empty for an unknown one."""
+    row = store.row("select project, directory from sessions where id = :id", id=session_id)
+    return (row[0], row[1]) if row else ("", "")
+
+
 def exists(store: Store, name: str) -> bool:
     return store.row("select 1 from projects where name = :name", name=name) is not None
 

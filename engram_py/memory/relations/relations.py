@@ -4,16 +4,16 @@ search.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from engram_py.base.capture.redact import redact
+from engram_py.base.capture.session_id import clean_session_id
 from engram_py.base.errors import EmptyFieldError, InvalidArgumentError, TextTooLongError
 from engram_py.base.text.normalize import check_text
 from engram_py.base.times import canonical
 from engram_py.memory.observations.arguments import MAX_ID, clamp, live_observation
 from engram_py.memory.observations.errors import JudgmentNotFoundError, RelationNotFoundError
-from engram_py.memory.observations.validation import clean_session_id
 from engram_py.memory.observations.values import Editor, Observation
 from engram_py.memory.projects.projects import Core
 from engram_py.memory.relations import table
@@ -136,6 +136,12 @@ class Relations:
         limit, _ = clamp("limit", limit, 1, PENDING_MOST)
         place = self._projects.for_read(project, all_projects=all_projects)
         return tuple(table.pending(self._store, projects=place.reads, limit=limit))
+
+    def replacements(self, rows: Sequence[Observation]) -> dict[int, int]:
+        """Return the id of the replacement of each replaced row, by its id."""
+        notes = table.relation_notes(self._store, [row.sync_id for row in rows])
+        found = {row.id: table.replacement(notes.get(row.sync_id, ())) for row in rows}
+        return {row_id: by for row_id, by in found.items() if by is not None}
 
     def page(
         self,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from engram_py.base.database.store import Row, Store
-from engram_py.memory.observations.values import RelationNote
+from engram_py.memory.observations.values import RelationNote, Replacement
 from engram_py.memory.privacy.provenance import given, trusted, waits
-from engram_py.memory.relations.values import Relation, Replacement
+from engram_py.memory.relations.values import Relation
 
 # The columns of the table; the last four of a relation are those of its ends.
 COLUMNS: tuple[str, ...] = Relation.__match_args__[:-4]

@@ -79,27 +79,3 @@ def pair_id(one: str, other: str) -> str:
 
     joined = "\n".join(sorted((one, other)))
     return "rel-" + hashlib.sha256(joined.encode()).hexdigest()[:16]
-
-
-@dataclass(frozen=True, slots=True)
-class Version:
-    """A text an observation had before."""
-
-    version: int
-    title: str
-    content: str
-    created_at: str
-    unchecked: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Replacement:
-    """A verdict on the line of an observation: which replaced which, when and why, and what the older one says."""
-
-    at: str
-    reason: str | None
-    newer: int
-    newer_title: str
-    older: int
-    older_title: str
-    older_content: str

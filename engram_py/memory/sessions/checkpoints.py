@@ -9,13 +9,14 @@ import json
 from typing import Literal
 
 from engram_py.base.capture.redact import redact
+from engram_py.base.capture.session_id import clean_session_id
 from engram_py.base.database.store import Row, Store
 from engram_py.base.dataclass import dataclass
 from engram_py.base.errors import EmptyFieldError
 from engram_py.base.reasons import Told
 from engram_py.memory.observations.arguments import clamp
 from engram_py.memory.observations.listing import Listing
-from engram_py.memory.observations.validation import clean_session_id, intake_notes
+from engram_py.memory.observations.validation import intake_notes
 from engram_py.memory.projects.projects import Core
 from engram_py.memory.sessions.sessions import Sessions
 from engram_py.memory.sessions.values import (

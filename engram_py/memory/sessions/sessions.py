@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from engram_py.base.capture.redact import redact
+from engram_py.base.capture.session_id import clean_session_id
 from engram_py.base.database.store import Store
 from engram_py.base.dataclass import replace
 from engram_py.base.errors import InvalidArgumentError
@@ -17,7 +18,7 @@ from engram_py.base.files import expanded, native, readable_path, real_path
 from engram_py.base.reasons import Told
 from engram_py.base.times import to_text
 from engram_py.memory.observations.arguments import clamp
-from engram_py.memory.observations.validation import clean_content, clean_session_id, intake_notes
+from engram_py.memory.observations.validation import clean_content, intake_notes
 from engram_py.memory.projects.projects import Core
 from engram_py.memory.projects.values import Place
 from engram_py.memory.sessions import table

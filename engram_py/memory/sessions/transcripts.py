@@ -19,9 +19,9 @@ from engram_py.base.settings import DEFAULTS
 from engram_py.base.text.words import derived_terms
 from engram_py.base.times import parse_time, to_text
 from engram_py.memory.observations.arguments import clamp
-from engram_py.memory.privacy.switches import oldest_kept, prune_turns
 from engram_py.memory.sessions import table
 from engram_py.memory.sessions.citations import Citations, cited_ids
+from engram_py.memory.sessions.retention import oldest_kept, prune_turns
 from engram_py.memory.sessions.table import Cursor
 from engram_py.memory.sessions.transcript_formats import (
     TURN_LIMIT_CHARS,

@@ -10,13 +10,14 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from engram_py.base.capture.redact import redact
+from engram_py.base.capture.session_id import SESSION_ID_LIMIT
 from engram_py.base.errors import EngramError
 from engram_py.base.lazy import regex
 from engram_py.base.times import FORMAT_WIDTH, canonical
 from engram_py.memory.anchors.values import LINE_LIMIT, NOT_READ
 from engram_py.memory.anchors.worktree import is_relative
 from engram_py.memory.observations.table import Kind
-from engram_py.memory.observations.validation import SESSION_ID_LIMIT, Prepared, clean_content, prepare
+from engram_py.memory.observations.validation import Prepared, clean_content, prepare
 from engram_py.memory.observations.values import SCOPES, TITLE_LIMIT_CHARS, Draft
 from engram_py.memory.projects.values import slug_project
 

@@ -25,11 +25,11 @@ from engram_py.memory.observations.table import COUNTED_HERE, OWN_COLUMNS, OWN_S
 from engram_py.memory.observations.validation import Prepared, clean_content, clean_line, cut_note
 from engram_py.memory.observations.values import REVIEW_MONTHS, TITLE_LIMIT_CHARS, Observation
 from engram_py.memory.projects import table as project_table
-from engram_py.memory.projects.merge import fold_topic
 from engram_py.memory.projects.values import InvalidProjectError, normalize_project
 from engram_py.memory.relations import table as relation_table
 from engram_py.memory.relations.values import VERBS
 from engram_py.memory.sessions import table as session_table
+from engram_py.memory.writing.merge import fold_topic
 from engram_py.sharing.interchange.columns import (
     EPOCH,
     anchor_columns,

@@ -19,10 +19,10 @@ from engram_py.sharing.vault.markdown import day_of, own_lines
 from engram_py.sharing.vault.values import Applied, Edit, Item, VaultPage
 
 if TYPE_CHECKING:
-    from engram_py.memory.entities.entities import Entities
     from engram_py.memory.identity.identity import Identity
-    from engram_py.memory.observations.facts import Facts, Notes
-    from engram_py.memory.observations.observations import Observations
+    from engram_py.memory.writing.entities import Entities
+    from engram_py.memory.writing.facts import Facts, Notes
+    from engram_py.memory.writing.observations import Observations
 
 
 # The memory writes when a page was updated; a person's date there says nothing.

@@ -24,8 +24,8 @@ from engram_py.upkeep.distill.values import Distilled, Flushed
 
 if TYPE_CHECKING:
     from engram_py.memory.privacy.switches import Switches
-    from engram_py.memory.sessions.prompts import Episodes
-    from engram_py.memory.sessions.spool import Spool
+    from engram_py.memory.writing.prompts import Episodes
+    from engram_py.memory.writing.spool import Spool
     from engram_py.upkeep.distill.summarizing import Learning, Summarizing
     from engram_py.upkeep.distill.values import Distiller
 
@@ -116,7 +116,7 @@ class Distilling:
             self._spool().drain()  # the end of a session, and the rest of its transcript
         if session_id is None:
             return self._distilled(table.waiting(self._store))
-        from engram_py.memory.observations.validation import clean_session_id
+        from engram_py.base.capture.session_id import clean_session_id
         from engram_py.memory.sessions.values import SessionNotFoundError
 
         found = table.session(self._store, clean_session_id(session_id))

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 from engram_py.base.capture.host_formats import typed, without_memory_blocks
 from engram_py.base.capture.redact import redact
+from engram_py.base.capture.session_id import clean_session_id
 from engram_py.base.dataclass import dataclass
 from engram_py.base.errors import InvalidArgumentError
 from engram_py.base.reasons import Reason, Told, reason
 from engram_py.base.text.normalize import check_text
 from engram_py.base.text.words import derived_terms
 from engram_py.base.times import parse_time, to_text
-from engram_py.memory.observations.validation import clean_session_id
-from engram_py.memory.privacy.switches import oldest_kept
 from engram_py.memory.projects.projects import Core
 from engram_py.memory.sessions import table as session_table
+from engram_py.memory.sessions.retention import oldest_kept
 from engram_py.memory.sessions.table import TOLD
 from engram_py.memory.sessions.transcript_formats import TURN_LIMIT_CHARS, digest, role_of, text_of
 from engram_py.memory.sessions.transcripts import MOST_TURNS, kept_text

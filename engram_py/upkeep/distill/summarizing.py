@@ -42,13 +42,13 @@ from engram_py.upkeep.distill.values import (
 )
 
 if TYPE_CHECKING:
-    from engram_py.memory.entities.entities import Entities
     from engram_py.memory.identity.identity import Identity
-    from engram_py.memory.observations.facts import Facts
-    from engram_py.memory.observations.observations import Observations
     from engram_py.memory.privacy.switches import Switches
-    from engram_py.memory.sessions.prompts import Episodes
     from engram_py.memory.sessions.sessions import Sessions
+    from engram_py.memory.writing.entities import Entities
+    from engram_py.memory.writing.facts import Facts
+    from engram_py.memory.writing.observations import Observations
+    from engram_py.memory.writing.prompts import Episodes
 
 
 MOST_SENTENCES = 3

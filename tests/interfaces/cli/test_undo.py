@@ -11,9 +11,9 @@ import pytest
 from engram_py import Draft, Engram
 from engram_py.base.times import to_text
 from engram_py.interfaces.wording.observations import WORDS
-from engram_py.memory.observations.changes import ChangedSinceError
 from engram_py.memory.observations.listing import Made
 from engram_py.memory.observations.values import Change
+from engram_py.memory.writing.changes import ChangedSinceError
 from tests.interfaces.cli.conftest import Run, answer, refusal
 from tests.sharing.sync.replica.conftest import desk, empty_memory, laptop, new_machine
 from tests.sharing.sync.replica.machines import Machine, exchange_all

@@ -221,7 +221,7 @@ NEVER = ("click", "rich", "pydantic", "mcp", "git", "sqlite_utils", "numpy", "as
 CONTEXT = (
     "engram_py.recall.search",
     "engram_py.guidance.context.contexts",
-    "engram_py.memory.observations.observations",
+    "engram_py.memory.writing.observations",
 )
 
 

@@ -127,7 +127,7 @@ def test_what_is_ready_when_the_time_is_up_is_not_withheld(
     folder: Path, data_dir: Path, logged: Logged, memory: Engram
 ) -> None:
     row = memory.save(draft("Fast, and it locks.", title="Chose uv for packages", type="decision")).id
-    hang = "import time, engram_py.memory.sessions.prompts as p\np.Prompts.save = lambda *a, **k: time.sleep(600)\n"
+    hang = "import time, engram_py.memory.writing.prompts as p\np.Prompts.save = lambda *a, **k: time.sleep(600)\n"
     options = ("--agent=kiro", "--limit-ms=3000")
     done = patched(hang, "user-prompt", *options, cwd=folder, prompt="why did we choose uv?")
 

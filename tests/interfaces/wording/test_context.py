@@ -17,8 +17,8 @@ from engram_py.base.reasons import reason
 from engram_py.guidance.context.values import MODES, Context, Remarks, Section
 from engram_py.interfaces.wording import render
 from engram_py.interfaces.wording.phrases import anchor, anchors
-from engram_py.memory.anchors.values import AnchorState, Checked, StaleLine
-from engram_py.memory.observations.values import Draft, Observation
+from engram_py.memory.anchors.values import Checked, StaleLine
+from engram_py.memory.observations.values import AnchorState, Draft, Observation
 from engram_py.memory.sessions.values import Prompt, SessionLine
 from engram_py.recall.values import counted
 

@@ -11,8 +11,8 @@ import pytest
 
 from engram_py import Draft, Engram
 from engram_py.memory.anchors import table
-from engram_py.memory.anchors.values import Anchor, AnchorState, Visibility
-from engram_py.memory.observations.values import Saved
+from engram_py.memory.anchors.values import Anchor, Visibility
+from engram_py.memory.observations.values import AnchorState, Saved
 
 if TYPE_CHECKING:
     from tests.support import Git

@@ -9,8 +9,7 @@ import pytest
 
 from engram_py import Engram
 from engram_py.base.reasons import Reason, reason
-from engram_py.memory.anchors.values import AnchorState
-from engram_py.memory.observations.values import Saved
+from engram_py.memory.observations.values import AnchorState, Saved
 from tests.memory.anchors.repositories import AUTH, Repo, about, blame, lines, state, states, write
 from tests.support import Git, Opener, RepoMaker, words
 

@@ -15,7 +15,6 @@ import pytest
 from engram_py import Draft, Engram
 from engram_py.memory.anchors.anchors import Anchors
 from engram_py.memory.anchors.trace import Log, read_log
-from engram_py.memory.anchors.values import AnchorState
 from engram_py.memory.anchors.worktree import (
     MAX_FILE,
     Content,
@@ -28,7 +27,7 @@ from engram_py.memory.anchors.worktree import (
 )
 from engram_py.memory.anchors.worktree import _like as like
 from engram_py.memory.observations import table
-from engram_py.memory.observations.values import Observation, Saved
+from engram_py.memory.observations.values import AnchorState, Observation, Saved
 from tests.memory.anchors.git_oracle import Oracle, Span
 from tests.memory.anchors.repositories import AUTH, Repo, about, lines, state, write
 from tests.memory.anchors.scripted_history import History

@@ -13,7 +13,7 @@ from engram_py.guidance.context.values import Context
 from engram_py.interfaces.wording import render
 from engram_py.memory.observations.arguments import live_observation
 from engram_py.memory.observations.values import Change
-from engram_py.memory.privacy.trust import NoArrivalError
+from engram_py.memory.writing.trust import NoArrivalError
 from engram_py.sharing.sync.mutation import Mutation, mutation_of
 from tests.support import START
 

@@ -19,10 +19,10 @@ from engram_py.base.reasons import Told
 from engram_py.memory.privacy.signatures import Keyring
 from engram_py.memory.projects import table as project_table
 from engram_py.memory.projects.locate import names_of_remote
-from engram_py.memory.projects.merge import Merging
 from engram_py.memory.projects.projects import Projects
 from engram_py.memory.projects.values import AmbiguousProjectError, InvalidProjectError, normalize_project
 from engram_py.memory.sessions.sessions import MANUAL_PREFIX
+from engram_py.memory.writing.merge import Merging
 from engram_py.sharing.sync.chunk import FORMAT, MOST_PLAIN_BYTES
 from engram_py.sharing.sync.errors import NoRepositoryError, UnconfirmedProjectError
 from engram_py.sharing.sync.git import table

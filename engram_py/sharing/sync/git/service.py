@@ -14,9 +14,9 @@ from engram_py.base.errors import InvalidArgumentError
 from engram_py.base.reasons import Told
 from engram_py.memory.privacy import provenance
 from engram_py.memory.privacy.signatures import Keyring, is_key
-from engram_py.memory.privacy.trust import undecided
 from engram_py.memory.projects import table as project_table
 from engram_py.memory.projects.projects import Core
+from engram_py.memory.writing.trust import undecided
 from engram_py.sharing.sync.chunk import CHUNK_BYTES, MOST_PLAIN_BYTES
 from engram_py.sharing.sync.errors import (
     EncryptionChangedError,

@@ -9,7 +9,7 @@ from engram_py.base.database.store import Row, Store
 from engram_py.base.dataclass import dataclass, field
 from engram_py.base.reasons import Told
 from engram_py.memory.privacy.provenance import given
-from engram_py.memory.privacy.trust import Arrival
+from engram_py.memory.writing.trust import Arrival
 from engram_py.sharing.sync.mutation import AppliedBatch
 
 

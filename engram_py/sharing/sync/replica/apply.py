@@ -13,8 +13,8 @@ from engram_py.base.database.store import Row
 from engram_py.base.dataclass import replace
 from engram_py.base.times import consequence, just_after
 from engram_py.memory.anchors import table as anchor_table
-from engram_py.memory.observations.save import expire
 from engram_py.memory.observations.table import OWN_COLUMNS, OWN_SOMETIMES, SPECIAL
+from engram_py.memory.writing.save import expire
 from engram_py.sharing.sync.mutation import (
     KINDS,
     OWN_BLOCK,

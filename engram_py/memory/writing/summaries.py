@@ -19,11 +19,11 @@ from engram_py.memory.entities.names import MOST_MENTIONS, Known, aliases_of, is
 from engram_py.memory.entities.values import SLUG_CHARS, TOPIC, TYPE, Edge, EntityLine, Rewritten
 from engram_py.memory.observations import table as observations
 from engram_py.memory.observations.fact_rules import Rules, has_anchor, judged
-from engram_py.memory.observations.observations import Observations
 from engram_py.memory.observations.usage import tier
 from engram_py.memory.observations.values import Change, Draft, Observation
 from engram_py.memory.relations import table as relations_table
 from engram_py.memory.relations.relations import Relations
+from engram_py.memory.writing.observations import Observations
 
 UNKNOWN_YET = "- nothing is known yet"
 

@@ -16,12 +16,12 @@ from engram_py.base.errors import ConflictError, NotFoundError
 from engram_py.memory.observations import table
 from engram_py.memory.observations.arguments import kept_observation
 from engram_py.memory.observations.listing import Made
-from engram_py.memory.observations.observations import Observations
 from engram_py.memory.observations.values import Changed, Observation
-from engram_py.memory.projects.merge import Merging
 from engram_py.memory.relations import table as relation_table
 from engram_py.memory.relations.relations import Relations
 from engram_py.memory.relations.values import Relation
+from engram_py.memory.writing.merge import Merging
+from engram_py.memory.writing.observations import Observations
 
 LISTED = 20
 _NAMED = 3

@@ -14,7 +14,6 @@ from engram_py.base.git.program import Deadline, ask_git
 from engram_py.base.reasons import reason
 from engram_py.memory.entities import table
 from engram_py.memory.entities.names import Known, aliases_of, count_mentions, slugs_of
-from engram_py.memory.entities.summaries import Summaries, entity_lines
 from engram_py.memory.entities.values import (
     MOST_DEPTH,
     SLUG_CHARS,
@@ -35,8 +34,6 @@ from engram_py.memory.entities.values import (
     walk,
 )
 from engram_py.memory.observations.arguments import clamp, clean_scope, key_in
-from engram_py.memory.observations.facts import Facts
-from engram_py.memory.observations.observations import Observations
 from engram_py.memory.observations.validation import (
     MAX_ALIASES,
     NAME_LIMIT_CHARS,
@@ -49,6 +46,9 @@ from engram_py.memory.projects.projects import Core
 from engram_py.memory.projects.values import Asked, Place
 from engram_py.memory.relations import table as relations_table
 from engram_py.memory.relations.relations import Relations
+from engram_py.memory.writing.facts import Facts
+from engram_py.memory.writing.observations import Observations
+from engram_py.memory.writing.summaries import Summaries, entity_lines
 
 _SHOWN_FACTS, _SHOWN_MENTIONS = 50, 10
 

@@ -18,11 +18,11 @@ from engram_py.base.times import parse_time, to_text
 from engram_py.memory.privacy.switches import Switches
 from engram_py.memory.projects.projects import Core
 from engram_py.memory.sessions import table as session_table
-from engram_py.memory.sessions.prompts import Episodes, Prompts
 from engram_py.memory.sessions.sessions import Sessions
 from engram_py.memory.sessions.spool_files import waiting_files
 from engram_py.memory.sessions.transcripts import Transcripts
 from engram_py.memory.sessions.values import Session
+from engram_py.memory.writing.prompts import Episodes, Prompts
 
 MOST_BYTES = 2_000_000
 AT_ONCE = 50

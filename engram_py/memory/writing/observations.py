@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from engram_py.base.reasons import reason
 from engram_py.memory.observations import table
 from engram_py.memory.observations.arguments import MAX_ID, clamp, live_observation
-from engram_py.memory.observations.edit import Editing
 from engram_py.memory.observations.listing import Listing, ReviewLine
-from engram_py.memory.observations.save import CandidateSource, Saving
-from engram_py.memory.observations.values import Detail, Timeline
-from engram_py.memory.privacy.provenance import is_withheld, retired
+from engram_py.memory.observations.values import (
+    Change,
+    Changed,
+    Detail,
+    Draft,
+    Editor,
+    Observation,
+    Saved,
+    Timeline,
+    is_withheld,
+)
+from engram_py.memory.privacy.provenance import retired
 from engram_py.memory.privacy.switches import Switches
 from engram_py.memory.projects.projects import Core
 from engram_py.memory.relations import table as relations
 from engram_py.memory.relations.table import relation_notes
 from engram_py.memory.sessions import table as session_table
+from engram_py.memory.writing.edit import Editing
+from engram_py.memory.writing.save import CandidateSource, Proposals, Saving
 
 if TYPE_CHECKING:
     from engram_py.memory.anchors.anchors import Anchors
+    from engram_py.memory.observations.fact_rules import Rules
     from engram_py.memory.observations.usage import Usage
+    from engram_py.memory.observations.validation import Prepared
+    from engram_py.memory.projects.values import Place
     from engram_py.memory.sessions.sessions import Sessions
 
 HISTORY_PAGE = 50
@@ -40,23 +54,92 @@ class Observations:
         anchors: Anchors,
         usage: Usage,
         switches: Switches,
+        proposals: Callable[[], Proposals],
     ) -> None:
         self._store, self._journal, self._projects = core.store, core.journal, core.projects
         self._anchors = anchors
         self._usage = usage
-        self.save = Saving(core, sessions, candidates, anchors=anchors, switches=switches).save
-        editing = Editing(core, sessions, anchors)
-        self.update, self.move, self.pin, self.mark_reviewed = (
-            editing.update,
-            editing.move,
-            editing.pin,
-            editing.mark_reviewed,
-        )
-        self.accept, self.unaccept = editing.accept, editing.unaccept
-        self.guard, self.ask_for_review = editing.guard, editing.ask_for_review
-        self.delete, self.delete_many, self.deletable = editing.delete, editing.delete_many, editing.deletable
-        self.undelete, self.revert, self.undo = editing.undelete, editing.revert, editing.undo
-        self.put_back = editing.put_back
+        self._proposals = proposals
+        self._saving = Saving(core, sessions, candidates, anchors=anchors, switches=switches, proposals=proposals)
+        self._editing = Editing(core, sessions, anchors)
+
+    # --- writing: what each does and raises stands in ``save.py`` and ``edit.py`` ---
+
+    def save(
+        self,
+        draft: Draft,
+        *,
+        project: str | None = None,
+        session_id: str | None = None,
+        rules: Rules | None = None,
+        same: Callable[[Prepared, Place], Observation | None] | None = None,
+    ) -> Saved:
+        """Store a draft, or fold it into the observation that already says it; see ``Saving.save``."""
+        return self._saving.save(draft, project=project, session_id=session_id, rules=rules, same=same)
+
+    def update(
+        self, observation_id: int, change: Change, *, base: Observation | None = None, by: Editor = "agent"
+    ) -> Changed:
+        """Change the given fields of an observation; the text it had becomes a version."""
+        return self._editing.update(observation_id, change, base=base, by=by)
+
+    def put_back(self, observation_id: int, columns: dict[str, Any]) -> None:
+        """Give an observation the type, scope, topic and the like that it had. Raises TopicTakenError."""
+        self._editing.put_back(observation_id, columns)
+
+    def move(self, observation_id: int, project: str) -> Changed:
+        """Give an observation to another project; its session stays where it was."""
+        return self._editing.move(observation_id, project)
+
+    def pin(self, observation_id: int, *, pinned: bool = True) -> Changed:
+        """Keep an observation on top of the context, or stop doing so."""
+        return self._editing.pin(observation_id, pinned=pinned)
+
+    def mark_reviewed(self, observation_id: int) -> Changed:
+        """Confirm that an observation still holds; the next review date follows from its type."""
+        return self._editing.mark_reviewed(observation_id)
+
+    def ask_for_review(self, observation_id: int) -> Changed:
+        """Let an observation be due for review now, unless it is."""
+        return self._editing.ask_for_review(observation_id)
+
+    def guard(self, observation_id: int, guards: str | None) -> Observation:
+        """Store what an observation guards, as JSON, and return the observation."""
+        return self._editing.guard(observation_id, guards)
+
+    def accept(self, observation_id: int) -> Changed:
+        """Make a derived, imported or received observation its reader's own."""
+        return self._editing.accept(observation_id)
+
+    def unaccept(self, accepted: Changed) -> Changed:
+        """Take an acceptance back: the observation counts as it did before."""
+        return self._editing.unaccept(accepted)
+
+    def delete(self, observation_id: int, *, hard: bool = False) -> Changed:
+        """Hide an observation, or with ``hard`` destroy it and its versions."""
+        return self._editing.delete(observation_id, hard=hard)
+
+    def delete_many(self, ids: Sequence[int], *, hard: bool = False) -> tuple[Changed, ...]:
+        """Delete several observations, or none where one is missing."""
+        return self._editing.delete_many(ids, hard=hard)
+
+    def deletable(self, observation_id: int, *, hard: bool) -> Observation:
+        """Return the observation that may be deleted."""
+        return self._editing.deletable(observation_id, hard=hard)
+
+    def undelete(self, observation_id: int) -> Changed:
+        """Bring back an observation that was deleted, but not destroyed."""
+        return self._editing.undelete(observation_id)
+
+    def revert(self, observation_id: int, version: int | None = None) -> Changed:
+        """Give an observation the title and text of an earlier version, by default the latest."""
+        return self._editing.revert(observation_id, version)
+
+    def undo(self, observation_id: int) -> Changed:
+        """Bring back an observation that was deleted; else give it the text it had before."""
+        return self._editing.undo(observation_id)
+
+    # --- reading ---
 
     def get(self, observation_id: int, *, history: bool = False, cursor: int | None = None) -> Detail:
         """Return one observation; with ``history`` its older texts, newest first, 50 to a page.
@@ -109,12 +192,11 @@ class Observations:
             ReviewLine(row.id, row.title, row.type, row.project, dates[row.id], row.updated_at) for row in rows
         )
         stale = self._anchors.stale(place.reads, without=[row.id for row in rows], limit=limit - len(lines))
-        from engram_py.guidance.guards.proposals import offers
         from engram_py.memory.observations.browse import unconfirmed
 
         waiting = unconfirmed(self._store, projects=place.reads, limit=limit + 1)
         named = tuple(f"[#{row.id}] {row.title}" for row in waiting[:limit] if not is_withheld(row))
         notes = [reason("unconfirmed", named=named, more=len(waiting) > limit)] if named else []
-        offered = tuple(one.id for one in offers(self._store, place.reads, limit=limit))
+        offered = tuple(one.id for one in self._proposals().offers(self._store, place.reads, limit=limit))
         notes += [reason("guards_offered", ids=offered, more=len(offered) == limit)] if offered else []
         return Listing("due", (*lines, *stale), (*said, *place.warnings, *notes))

@@ -36,7 +36,7 @@ from engram_py.memory.sessions.values import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from engram_py.memory.observations.observations import Observations
+    from engram_py.memory.writing.observations import Observations
 
 # In one transaction, for which other writers wait.
 _LEARNED_AT_ONCE = 20

@@ -16,10 +16,10 @@ from engram_py.memory.observations import table
 from engram_py.memory.observations.arguments import clamp, clean_scope, key_in
 from engram_py.memory.observations.fact_rules import Rules, rules_of
 from engram_py.memory.observations.listing import Fact, Listing, Note
-from engram_py.memory.observations.observations import Observations
 from engram_py.memory.observations.validation import NAME_LIMIT_CHARS, clean_line, slug_of, title_of
 from engram_py.memory.observations.values import Draft, Observation, Origin, Saved
 from engram_py.memory.projects.projects import Core
+from engram_py.memory.writing.observations import Observations
 
 MOST_FACTS = 200
 _DATE_CHARS = len("2025-05-04")

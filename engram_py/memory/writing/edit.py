@@ -20,7 +20,6 @@ from engram_py.memory.observations.errors import (
     NothingReplacedError,
     TopicTakenError,
 )
-from engram_py.memory.observations.save import adopted, expire, review_date
 from engram_py.memory.observations.validation import clean_content, clean_lines
 from engram_py.memory.observations.values import (
     CONTENT_LIMIT_BYTES,
@@ -35,6 +34,7 @@ from engram_py.memory.privacy.provenance import reviewed
 from engram_py.memory.projects.projects import Core
 from engram_py.memory.relations import table as relations
 from engram_py.memory.relations.values import Relation, pair_id
+from engram_py.memory.writing.save import adopted, expire, review_date
 
 if TYPE_CHECKING:
     from engram_py.memory.anchors.anchors import Anchors

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -137,6 +137,20 @@ class CandidateSource(Protocol):
     def find(self, observation: Observation, *, clock: str) -> tuple[Candidate, ...]: ...
 
 
+class Offer(Protocol):
+    """A guard that the text of an observation offers."""
+
+    @property
+    def id(self) -> int: ...
+
+
+class Proposals(Protocol):
+    """Finds guards in the texts of decisions (``guidance/guards/proposals.py``)."""
+
+    def offers(self, store: Store, projects: Sequence[str] | None, *, limit: int) -> Sequence[Offer]: ...
+    def offer_note(self, store: Store, observation_id: int, title: str, content: str) -> tuple[Reason, ...]: ...
+
+
 class Saving:
     """Saves a draft as a new observation, a revision or a duplicate."""
 
@@ -148,7 +162,9 @@ class Saving:
         *,
         anchors: Anchors,
         switches: Switches,
+        proposals: Callable[[], Proposals],
     ) -> None:
+        self._proposals = proposals
         self._store, self._journal, self._projects = core.store, core.journal, core.projects
         self._relations = Relations(core)
         self._sessions = sessions
@@ -202,9 +218,7 @@ class Saving:
         """Return what to say where the text offers a guard."""
         if new.type not in REVIEW_MONTHS or saved.outcome not in ("added", "updated"):
             return ()
-        from engram_py.guidance.guards.proposals import offer_note  # of rules alone
-
-        return offer_note(self._store, saved.id, new.title, new.content)
+        return self._proposals().offer_note(self._store, saved.id, new.title, new.content)
 
     def _decide(self, draft: Draft, new: Prepared, place: Place, session_id: str, rules: Rules | None) -> Saved:
         scope = new.scope or place.default_scope
