@@ -48,7 +48,7 @@ def main() -> int:
 
 def _measure(place: Workplace, data_dir: Path, rows: int, rounds: int) -> int:
     from engram_py import Engram
-    from engram_py.interfaces.http.application import build_application
+    from engram_py.interfaces.serve import build_application
     from engram_py.interfaces.web import Page
     from engram_py.interfaces.web.access import Access
 

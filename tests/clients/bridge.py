@@ -22,8 +22,8 @@ from typing import Any
 from starlette.types import Receive, Scope, Send
 
 from engram_py import Engram
-from engram_py.interfaces.http.application import build_application
 from engram_py.interfaces.http.server import server_of
+from engram_py.interfaces.serve import build_application
 from tests.interfaces.http.asking import bearer
 
 SESSION = "mcp-session-id"

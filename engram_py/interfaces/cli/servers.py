@@ -92,7 +92,7 @@ def serve_command(
         return
     if path is None and port is None and loaded.socket:
         path = expanded(loaded.socket)
-    from engram_py.interfaces.http.application import Address, serve
+    from engram_py.interfaces.serve import Address, serve
 
     address = Address(host, loaded.port if port is None else port, here() / path if path else None)
     serve(

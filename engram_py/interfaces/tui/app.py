@@ -18,7 +18,7 @@ from textual.widgets import Input, Static
 from engram_py.app import Engram
 from engram_py.base.errors import EngramError
 from engram_py.guidance.guards.values import GuardLine
-from engram_py.interfaces.cli.observations import edit_in_editor
+from engram_py.interfaces.editor import edit_in_editor
 from engram_py.interfaces.tui import changes, panels
 from engram_py.interfaces.tui.navigation import (
     STYLES,

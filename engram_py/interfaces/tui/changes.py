@@ -13,7 +13,6 @@ from engram_py.app import Engram
 from engram_py.base.dataclass import dataclass
 from engram_py.base.errors import EmptyFieldError, InvalidArgumentError
 from engram_py.guidance.guards.values import GuardLine
-from engram_py.interfaces.cli.commands import local_now
 from engram_py.interfaces.wording import render
 from engram_py.memory.observations.arguments import live_observation
 from engram_py.memory.observations.values import DEFAULT_TYPE, Change, Draft, Observation, Version
@@ -55,7 +54,7 @@ class Reader:
         """Do the same in this thread."""
         app = self._app.for_caller(None)
         with app.usage.paused():
-            return work(View(app, local_now(app.settings), self.project))
+            return work(View(app, app.settings.clock().astimezone(app.settings.zone), self.project))
 
     async def version(self) -> object:
         """Return what is another value after every write of any process."""

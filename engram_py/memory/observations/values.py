@@ -383,3 +383,11 @@ def is_withheld(row: Observation) -> bool:
     from engram_py.base.capture.orders import reads_like_an_order  # few processes are given anything of somebody else
 
     return reads_like_an_order(row.title, row.content)
+
+
+def chosen_lifecycle(lifecycle: str) -> str:
+    """Return the lifecycle that travels: ``active`` or ``archived``.
+
+    ``historical`` follows from the verdicts, so each replica derives it.
+    """
+    return "active" if lifecycle == "historical" else lifecycle

@@ -23,7 +23,7 @@ from engram_py.memory.entities.values import is_edge
 from engram_py.memory.observations import table
 from engram_py.memory.observations.table import COUNTED_HERE, OWN_COLUMNS, OWN_SOMETIMES
 from engram_py.memory.observations.validation import Prepared, clean_content, clean_line, cut_note
-from engram_py.memory.observations.values import REVIEW_MONTHS, TITLE_LIMIT_CHARS, Observation
+from engram_py.memory.observations.values import REVIEW_MONTHS, TITLE_LIMIT_CHARS, Observation, chosen_lifecycle
 from engram_py.memory.projects import table as project_table
 from engram_py.memory.projects.values import InvalidProjectError, normalize_project
 from engram_py.memory.relations import table as relation_table
@@ -44,7 +44,6 @@ from engram_py.sharing.interchange.columns import (
 )
 from engram_py.sharing.interchange.import_ledger import DESTROYED, HERE_ALREADY, RECOVERED_SESSION, ImportLedger
 from engram_py.sharing.interchange.results import Progress
-from engram_py.sharing.sync.mutation import chosen_lifecycle
 
 if TYPE_CHECKING:
     from engram_py.sharing.interchange.values import (

@@ -103,14 +103,6 @@ def precedence(clock: str, above: str) -> str:
     return f"{above} {clock}" if above > clock else clock
 
 
-def chosen_lifecycle(lifecycle: str) -> str:
-    """Return the lifecycle that travels: ``active`` or ``archived``.
-
-    ``historical`` follows from the verdicts, so each replica derives it.
-    """
-    return "active" if lifecycle == "historical" else lifecycle
-
-
 KEY_LIMIT_CHARS = 400
 PROJECT_LIMIT_CHARS = 200
 # An observation is at most 50,000 bytes of content, which JSON may write six times as long.

@@ -20,7 +20,7 @@ from mcp.shared._httpx_utils import create_mcp_http_client
 from starlette.types import ASGIApp, Message
 
 from engram_py import Engram
-from engram_py.interfaces.http.application import build_application
+from engram_py.interfaces.serve import build_application
 from engram_py.interfaces.web.access import Access
 from tests.forked import Server
 from tests.template import ready

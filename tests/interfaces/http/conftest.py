@@ -6,7 +6,7 @@ import pytest
 
 from engram_py import Engram
 from engram_py.base.dataclass import replace
-from engram_py.interfaces.http.application import build_application
+from engram_py.interfaces.serve import build_application
 from tests.interfaces.http.asking import PORT, Asker, asker
 
 

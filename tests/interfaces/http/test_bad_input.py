@@ -14,9 +14,9 @@ from engram_py.base.database.errors import StoreBusyError, StoreDamagedError, St
 from engram_py.base.dataclass import replace
 from engram_py.interfaces.http import admission
 from engram_py.interfaces.http.admission import ASSETS, ENTRANCE, MCP, PAGE, REACH, RequestFacts, refusal
-from engram_py.interfaces.http.application import build_application
 from engram_py.interfaces.http.errors import UnauthorizedError
 from engram_py.interfaces.http.routing import MOST_BODY, OPERATIONS
+from engram_py.interfaces.serve import build_application
 from engram_py.interfaces.web.access import TOKEN_NAME
 from tests.base.database.files import filled
 from tests.interfaces.http.asking import PORT, Asker, asker, bearer

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engram_py import Engram
-from engram_py.interfaces.http.application import build_application
+from engram_py.interfaces.serve import build_application
 from engram_py.interfaces.web.access import Access
 from tests.interfaces.http.asking import HOST, PORT, Asker
 from tests.interfaces.web.visiting import Visitor

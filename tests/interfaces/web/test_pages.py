@@ -17,8 +17,8 @@ import pytest
 from engram_py import Draft, Engram
 from engram_py.base.settings import Settings
 from engram_py.interfaces.cli.main import cli
-from engram_py.interfaces.http.application import build_application
 from engram_py.interfaces.screen_values import injected
+from engram_py.interfaces.serve import build_application
 from engram_py.interfaces.web.access import Access
 from engram_py.interfaces.web.rendering import diff
 from engram_py.memory.observations.values import Change

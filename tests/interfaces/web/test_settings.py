@@ -9,7 +9,7 @@ import pytest
 
 from engram_py import Draft, Engram
 from engram_py.base.settings import load_settings
-from engram_py.interfaces.http.application import build_application
+from engram_py.interfaces.serve import build_application
 from engram_py.interfaces.setup.agents import AGENTS, Parts
 from engram_py.interfaces.setup.installing import setup_here
 from engram_py.interfaces.web.access import Access

@@ -14,17 +14,9 @@ from engram_py.base.dataclass import replace
 from engram_py.base.times import consequence, just_after
 from engram_py.memory.anchors import table as anchor_table
 from engram_py.memory.observations.table import OWN_COLUMNS, OWN_SOMETIMES, SPECIAL
+from engram_py.memory.observations.values import chosen_lifecycle
 from engram_py.memory.writing.save import expire
-from engram_py.sharing.sync.mutation import (
-    KINDS,
-    OWN_BLOCK,
-    SPOKEN,
-    Mutation,
-    chosen_lifecycle,
-    fingerprint,
-    is_final,
-    version_key,
-)
+from engram_py.sharing.sync.mutation import KINDS, OWN_BLOCK, SPOKEN, Mutation, fingerprint, is_final, version_key
 from engram_py.sharing.sync.replica import table
 from engram_py.sharing.sync.replica.batch import Batch
 from engram_py.sharing.sync.replica.outgoing import portable_directory

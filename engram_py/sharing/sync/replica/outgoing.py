@@ -12,9 +12,9 @@ from engram_py.base.dataclass import replace
 from engram_py.base.times import to_engram
 from engram_py.memory.anchors import table as anchor_table
 from engram_py.memory.observations.table import ENGRAM, EXACT, OWN_COLUMNS, OWN_SOMETIMES, SOMETIMES, SPECIAL, TIMES
-from engram_py.memory.observations.values import DISTILLER
+from engram_py.memory.observations.values import DISTILLER, chosen_lifecycle
 from engram_py.memory.relations.values import DUPLICATES
-from engram_py.sharing.sync.mutation import OWN_BLOCK, UNCHECKED, Mutation, chosen_lifecycle, version_key, version_owner
+from engram_py.sharing.sync.mutation import OWN_BLOCK, UNCHECKED, Mutation, version_key, version_owner
 from engram_py.sharing.sync.replica import table
 
 # The project of a row is that which it had when it was queued.

@@ -20,7 +20,7 @@ from engram_py.memory.anchors.values import MOST_ANCHORS
 from engram_py.memory.entities.values import is_edge
 from engram_py.memory.observations.table import OWN_COLUMNS, OWN_SOMETIMES
 from engram_py.memory.observations.validation import clean_content, clean_line
-from engram_py.memory.observations.values import TITLE_LIMIT_CHARS
+from engram_py.memory.observations.values import TITLE_LIMIT_CHARS, chosen_lifecycle
 from engram_py.memory.projects.values import normalize_project
 from engram_py.memory.relations.values import VERBS
 from engram_py.sharing.interchange.columns import (
@@ -45,15 +45,7 @@ from engram_py.sharing.interchange.values import (
     SessionIn,
     first_problem,
 )
-from engram_py.sharing.sync.mutation import (
-    KINDS,
-    OWN_BLOCK,
-    Mutation,
-    chosen_lifecycle,
-    version_digest,
-    version_key,
-    version_owner,
-)
+from engram_py.sharing.sync.mutation import KINDS, OWN_BLOCK, Mutation, version_digest, version_key, version_owner
 
 _LATEST = datetime(9999, 1, 1, tzinfo=UTC).timestamp() * 1000
 _Model = TypeVar("_Model", bound=BaseModel)
