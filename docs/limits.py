@@ -14,9 +14,9 @@ from engram_py.cloud import validation as incoming
 from engram_py.guidance.context import contexts as context
 from engram_py.guidance.context import providers, session
 from engram_py.guidance.ledger import costs, ledger
+from engram_py.interfaces import hook_protocol as hook_request
 from engram_py.interfaces.hooks import entry
 from engram_py.interfaces.hooks import handlers as hook_handlers
-from engram_py.interfaces.hooks import protocol as hook_request
 from engram_py.memory.anchors.trace import MAX_CONTEXT
 from engram_py.memory.anchors.values import MOST_ANCHORS
 from engram_py.memory.anchors.worktree import MAX_FILE

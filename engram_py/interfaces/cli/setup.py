@@ -29,8 +29,8 @@ from engram_py.interfaces.cli.commands import (
     vectors_option,
     yes_option,
 )
+from engram_py.interfaces.hook_protocol import EVENTS
 from engram_py.interfaces.hooks.entry import LEAST_LIMIT_MS, MOST_LIMIT_MS
-from engram_py.interfaces.hooks.protocol import EVENTS
 
 if TYPE_CHECKING:
     from engram_py.interfaces.setup.agents import Agent

@@ -13,7 +13,7 @@ from engram_py.base.errors import EngramError, StoreError
 from engram_py.base.files import lines_of
 from engram_py.base.lazy import regex
 from engram_py.base.reasons import Told, operation, sentence
-from engram_py.interfaces.hooks.protocol import Event, Request, listens, share_passed_on
+from engram_py.interfaces.hook_protocol import Event, Request, listens, share_passed_on
 from engram_py.memory.observations.values import Observation
 from engram_py.memory.privacy.switches import Allowed
 

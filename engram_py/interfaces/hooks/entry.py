@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from engram_py.base.dataclass import dataclass, field, replace
 from engram_py.base.files import expanded, here, is_folder
-from engram_py.interfaces.hooks.protocol import (
+from engram_py.interfaces.hook_protocol import (
     AFTER_TOOL,
     EVENTS,
     Arguments,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from engram_py.base.capture.session_id import clean_session_id
 from engram_py.base.dataclass import replace
 from engram_py.base.errors import EngramError
+from engram_py.interfaces.hook_protocol import BadInput, listens
 from engram_py.interfaces.hooks.call import (
     GIT_SHARE,
     PATIENCE_SHARE,
@@ -18,7 +19,6 @@ from engram_py.interfaces.hooks.call import (
     rendered,
     shown,
 )
-from engram_py.interfaces.hooks.protocol import BadInput, listens
 from engram_py.memory.observations.values import Observation
 from engram_py.memory.sessions.values import SessionNotFoundError
 

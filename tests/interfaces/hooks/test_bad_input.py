@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from engram_py import Engram
-from engram_py.interfaces.hooks.protocol import EVENTS, MESSAGE_LIMIT_CHARS, PROMPT_LIMIT_CHARS, parse
+from engram_py.interfaces.hook_protocol import EVENTS, MESSAGE_LIMIT_CHARS, PROMPT_LIMIT_CHARS, parse
 from tests.interfaces.hooks.conftest import Hook, prompts_of
 from tests.support import draft
 

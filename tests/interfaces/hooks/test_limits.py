@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from engram_py import Engram
+from engram_py.interfaces.hook_protocol import Event
 from engram_py.interfaces.hooks.entry import LIMITS_MS
-from engram_py.interfaces.hooks.protocol import Event
 from engram_py.memory.sessions.spool_files import waiting_files
 from tests.interfaces.hooks.conftest import Answered, Hook, locked, patched, prompts_of
 from tests.interfaces.mcp.agent import exchange, tool_call

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from engram_py import Engram
-from engram_py.interfaces.hooks.protocol import (
+from engram_py.interfaces.hook_protocol import (
     EVENTS,
     MEMORY_TOOLS,
     Event,
