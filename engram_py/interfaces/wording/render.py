@@ -20,22 +20,31 @@ from engram_py.recall.values import Results
 
 # Kinds that most answers are not, so that a search does not import them.
 _RARE = ("engram_py.guidance.context.values", "engram_py.upkeep.values")
-# The files that word a room's results; of any other room the file of its name.
+# The files that word the results of a folder, and of those in it that have no row.
 _FILES = {
-    "anchors": ("phrases",),
+    "observations": ("observations", "phrases"),
     "entities": ("observations",),
     "identity": ("observations",),
-    "recall": ("documents", "sessions"),
-    "vault": ("documents",),
-    "distill": ("sessions",),
+    "relations": ("relations",),
+    "anchors": ("phrases",),
+    "projects": ("projects",),
     "privacy": ("projects",),
-    "interchange": ("projects",),
-    "database": ("upkeep",),
-    "evaluation": ("upkeep",),
+    "sessions": ("sessions",),
+    "writing": ("observations", "projects", "sessions"),
+    "recall": ("documents", "sessions"),
+    "documents": ("documents",),
+    "vectors": ("upkeep",),
+    "context": ("context",),
     "ledger": ("upkeep",),
     "failures": ("acting",),
     "guards": ("acting",),
-    "vectors": ("upkeep",),
+    "sync": ("sync",),
+    "vault": ("documents",),
+    "interchange": ("projects",),
+    "upkeep": ("upkeep", "projects"),
+    "distill": ("sessions",),
+    "evaluation": ("upkeep",),
+    "database": ("upkeep",),
 }
 _EMPTY = {
     "due": "Nothing is due for review",
@@ -51,17 +60,17 @@ def text(value: object, *, now: datetime, door: Door, full: bool = False) -> str
 
     ``door`` spells the operations it names; ``full`` gives search hits longer previews.
     """
-    room = type(value).__module__.split(".")[1]
+    folders = type(value).__module__.split(".")[:-1]
     if isinstance(value, Results):
         said = _search(value, now, door, full=full)
     elif isinstance(value, Listing):
         said = "\n".join(text(item, now=now, door=door) for item in value.items) or _EMPTY.get(
             value.name, f"No {value.name}"
         )
-    elif room == "context":  # its notes count against its budget
-        return _said(value, now, door, "context")
     else:
-        said = _said(value, now, door, *_FILES.get(room, (room,)))
+        said = _said(value, now, door, *next((_FILES[one] for one in reversed(folders) if one in _FILES), ()))
+        if folders[-1] == "context":  # its notes count against its budget
+            return said
     return harmless(with_notes(said, getattr(value, "warnings", ()), door))
 
 
