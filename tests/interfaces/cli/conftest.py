@@ -66,5 +66,5 @@ def start(here: Path, data_dir: Path) -> Start:
 @pytest.fixture
 def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """Somebody sits there: what a test gives as standard input is typed."""
-    for module in ("sync", "commands", "upkeep"):
+    for module in ("sync", "commands", "encryption", "interchange", "vectors"):
         monkeypatch.setattr(f"engram_py.interfaces.cli.{module}.can_ask", lambda: True)

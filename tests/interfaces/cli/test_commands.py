@@ -379,13 +379,18 @@ def test_a_relative_path_begins_at_the_working_directory(run: Run, here: Path) -
         pytest.param(["reindex"], "upkeep.reindex.Reindexing.run", "what was done so far is kept", id="reindex"),
         pytest.param(["maintain"], "upkeep.maintenance.Maintenance.run", "the rest stays due", id="maintain"),
         pytest.param(
-            ["import", "x.json"], "interchange.transfer.Transfer.import_file", "completely or not", id="import"
+            ["import", "x.json"], "sharing.interchange.transfer.Transfer.import_file", "completely or not", id="import"
         ),
-        pytest.param(["backup"], "database.backup.Backups.create", "no copy was made", id="backup"),
-        pytest.param(["flush"], "distill.distilling.Distilling.flush", "the summaries so far are kept", id="flush"),
-        pytest.param(["vectors", "on"], "vectors.model.fetch", "the model is not there yet", id="vectors"),
+        pytest.param(["backup"], "base.database.backup.Backups.create", "no copy was made", id="backup"),
         pytest.param(
-            ["collection", "update"], "documents.documents.Documents.update", "continues from there", id="collection"
+            ["flush"], "upkeep.distill.distilling.Distilling.flush", "the summaries so far are kept", id="flush"
+        ),
+        pytest.param(["vectors", "on"], "recall.vectors.model.fetch", "the model is not there yet", id="vectors"),
+        pytest.param(
+            ["collection", "update"],
+            "recall.documents.documents.Documents.update",
+            "continues from there",
+            id="collection",
         ),
     ],
 )

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from engram_py import Draft, Engram
-from engram_py.interfaces.cli import upkeep
+from engram_py.interfaces.cli import progress
 from engram_py.recall.vectors.model import LANES, Lane
 from tests.embedders import Endpoint
 from tests.interfaces.cli.conftest import Run, Start, answer, refusal
@@ -278,8 +278,8 @@ def test_what_is_pending_is_computed_and_the_state_says_so(run: Run, served: End
 
 def test_what_takes_long_goes_on_in_the_background(run: Run, served: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     save_by_words(run, 3)
-    monkeypatch.setattr(upkeep, "_PATIENCE_SECONDS", 0.0)
-    monkeypatch.setattr(upkeep, "_MOST_AT_ONCE", 2)
+    monkeypatch.setattr(progress, "_PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(progress, "_MOST_AT_ONCE", 2)
 
     said = run("vectors", "on")
 
