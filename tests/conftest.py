@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -65,11 +66,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def clean_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """No variable of the developer's machine decides a test, nor a server that several tests share."""
+    """Nothing that somebody set on this machine decides a test, nor a server that several tests share."""
     nobodys = tmp_path_factory.mktemp("nobodys")
+    umask = os.umask(0o022)
     with pytest.MonkeyPatch.context() as patch:
-        for name in [one for one in os.environ if one.startswith(("ENGRAM_", "GIT_")) and one != "ENGRAM_BENCH_DATA"]:
+        others = ("ENGRAM_", "GIT_", "XDG_", "LC_")
+        for name in [one for one in os.environ if one.startswith(others) and one != "ENGRAM_BENCH_DATA"]:
             patch.delenv(name)
+        (nobodys / "home").mkdir()
+        patch.setenv("HOME", str(nobodys / "home"))
+        patch.setenv("LANG", "C.UTF-8")
+        patch.setenv("TZ", "UTC")
         patch.setenv("ENGRAM_DATA_DIR", str(nobodys / "data"))
         patch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
         patch.setenv("GIT_CONFIG_NOSYSTEM", "1")
@@ -77,7 +84,15 @@ def clean_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path
         for name in ("hooks", "info"):  # without the examples of hooks that each repository gets
             (nobodys / "git" / name).mkdir(parents=True)
         template.copy_instead_of_migrating(patch)
+        _use_zone()
         yield nobodys
+    _use_zone()
+    os.umask(umask)
+
+
+def _use_zone() -> None:
+    if hasattr(time, "tzset"):
+        time.tzset()
 
 
 @pytest.fixture(autouse=True)

@@ -53,7 +53,6 @@ def no_keychain(monkeypatch: pytest.MonkeyPatch) -> None:
     from keyring.backends import fail
 
     monkeypatch.setattr("keyring.get_keyring", fail.Keyring)
-    monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
 
 
 @pytest.fixture
