@@ -31,6 +31,9 @@ _NUMBERS = itertools.count()
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
+# The workers and what they start write and name files in UTF-8, as nearly every machine does.
+os.environ["LC_ALL"] = "C.UTF-8"
+
 # A shell that runs the tests in the background has them ignore Ctrl-C, and whatever they start with them.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -70,12 +73,11 @@ def clean_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path
     nobodys = tmp_path_factory.mktemp("nobodys")
     umask = os.umask(0o022)
     with pytest.MonkeyPatch.context() as patch:
-        others = ("ENGRAM_", "GIT_", "XDG_", "LC_")
+        others = ("ENGRAM_", "GIT_", "XDG_")
         for name in [one for one in os.environ if one.startswith(others) and one != "ENGRAM_BENCH_DATA"]:
             patch.delenv(name)
         (nobodys / "home").mkdir()
         patch.setenv("HOME", str(nobodys / "home"))
-        patch.setenv("LANG", "C.UTF-8")
         patch.setenv("TZ", "UTC")
         patch.setenv("ENGRAM_DATA_DIR", str(nobodys / "data"))
         patch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
