@@ -18,6 +18,7 @@ from engram_py.anchors.trace import Log, read_log
 from engram_py.anchors.values import AnchorState
 from engram_py.anchors.worktree import MAX_FILE, Content, Unread, digest_of, is_relative, mark_span, read_file, slashed
 from engram_py.anchors.worktree import _like as like
+from engram_py.git.program import Deadline
 from engram_py.observations import table
 from engram_py.observations.values import Observation, Saved
 from tests.anchors.git_oracle import Oracle, Span
@@ -183,7 +184,7 @@ def test_where_no_file_moved_or_there_is_none_of_the_name_nothing_is_compared(
     monkeypatch.setattr("engram_py.anchors.states.local_states", lambda *_: pytest.fail("compared"))
     assert here.anchors.of_file(AUTH) == [saved.id]
     assert here.anchors.of_file("lib/auth.py") == []
-    monkeypatch.setattr(Anchors, "states", lambda *_, **__: pytest.fail("compared"))
+    monkeypatch.setattr(Anchors, "_states", lambda *_, **__: pytest.fail("compared"))
     repo.rename(AUTH, "src/identity.py")
     assert here.anchors.of_file("src/other.py") == []
 
@@ -193,7 +194,7 @@ def test_a_file_that_was_renamed_and_changed_throughout_is_asked_for_by_its_new_
 ) -> None:
     repo.rename(AUTH, "src/identity.py")
     repo.commit("rewrite", {"src/identity.py": ["all = new"]})
-    assert here.anchors.of_file("identity.py", git_seconds=0) == []  # nobody asked git yet
+    assert here.anchors.of_file("identity.py", deadline=Deadline(0)) == []  # nobody asked git yet
     assert here.anchors.of_file("identity.py") == [saved.id]
     monkeypatch.setattr("subprocess.Popen", None)
     assert open_memory(repo.root).anchors.of_file("identity.py") == [saved.id]
@@ -255,6 +256,7 @@ def test_memories_of_a_file_are_found_by_its_path_its_name_and_its_folder(here: 
     assert found(AUTH) == []
 
 
+UNHURRIED = 600.0  # seconds for git: what is asked is what it says, not how much of that before a search gives it up
 RECORDED_AT = 20  # commits of the history at which memories are saved
 
 
@@ -319,7 +321,7 @@ def asked_for(app: Engram, states: dict[int, tuple[AnchorState, ...]]) -> int:
     moved = {row: state.now_path for row, (state,) in states.items() if state.now_path not in (None, state.path)}
     for row, path in moved.items():
         assert path is not None
-        assert row in app.anchors.of_file(path), f"{states[row]}"
+        assert row in app.anchors.of_file(path, deadline=Deadline(UNHURRIED)), f"{states[row]}"
     return len(moved)
 
 
@@ -336,7 +338,7 @@ def replayed(data_dir: Path, root: Path, *, seed: int, commits: int, spans: int,
         for number in range(heads):
             head = ids[history.main[-1 - number * len(history.main) // (3 * heads)]]
             checkout(root, head)
-            states = app.anchors.states(rows)
+            states = app.anchors.states(rows, git_seconds=UNHURRIED)
             checked["found where it moved to"] += asked_for(app, states)
             checked.update(verify(oracle, span, states[row][0], head) for row, span in made.items())
     return checked
