@@ -43,7 +43,7 @@ matrix:
 soak: $(STAMP)
 	$(BIN)/pytest -m soak
 	$(BIN)/pytest -n auto --hypothesis-profile=soak -m "hypothesis and not soak"
-	ENGRAM_REPLICA_EXAMPLES=20000 $(BIN)/pytest -n auto tests/sync/replica/test_convergence.py
+	ENGRAM_REPLICA_EXAMPLES=20000 $(BIN)/pytest -n auto tests/sharing/sync/replica/test_convergence.py
 
 # The agents' own programs, from npm; skipped with the reason where node or the registry is missing.
 clients: $(STAMP)
@@ -60,11 +60,11 @@ postgres: $(STAMP)
 # Machines that exchange what they did in every order, over a network that loses and repeats it; EXAMPLES histories.
 EXAMPLES ?= 2000
 replicas: $(STAMP)
-	ENGRAM_REPLICA_EXAMPLES=$(EXAMPLES) $(BIN)/pytest -n auto tests/sync/replica/test_convergence.py
+	ENGRAM_REPLICA_EXAMPLES=$(EXAMPLES) $(BIN)/pytest -n auto tests/sharing/sync/replica/test_convergence.py
 
 # Text folders against chunks and direct exchange, in real git: 2,000 take an hour.
 histories: $(STAMP)
-	ENGRAM_HISTORY_EXAMPLES=$(EXAMPLES) $(BIN)/pytest -n auto tests/sync/git/test_memory_histories.py
+	ENGRAM_HISTORY_EXAMPLES=$(EXAMPLES) $(BIN)/pytest -n auto tests/sharing/sync/git/test_memory_histories.py
 
 # The budgets that hold on any machine: tokens of schema, start and memory of `engram mcp`, a silent prompt hook, against
 # baselines of the same run.

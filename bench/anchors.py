@@ -16,7 +16,7 @@ from bench.workplace import Workplace, git
 
 if TYPE_CHECKING:
     from engram_py.app import Engram
-    from engram_py.observations.values import Observation
+    from engram_py.memory.observations.values import Observation
 
 ANCHOR_SECONDS = 0.005
 _FILES, _COMMITS, _QUICK_COMMITS, _LINES = 800, 4_000, 800, 200
@@ -115,7 +115,7 @@ def _asked(app: Engram, place: Workplace) -> Line:
 
 def _saving(app: Engram, place: Workplace) -> Line:
     """A save that names three files against one that names none."""
-    from engram_py.observations.values import Draft
+    from engram_py.memory.observations.values import Draft
 
     times: dict[bool, list[float]] = {True: [], False: []}
     for number in range(place.rounds(100, 30)):
@@ -128,7 +128,7 @@ def _saving(app: Engram, place: Workplace) -> Line:
 
 
 def _remembered(app: Engram, kind: str) -> list[Observation]:
-    from engram_py.observations.values import Draft
+    from engram_py.memory.observations.values import Draft
 
     rows = []
     for number in range(_HITS):
@@ -140,7 +140,7 @@ def _remembered(app: Engram, kind: str) -> list[Observation]:
 
 def _large(app: Engram, root: Path) -> dict[str, Observation]:
     """Files of 100 KB and nearly 1 MB, anchored by lines near their end, and changed near their start."""
-    from engram_py.observations.values import Draft
+    from engram_py.memory.observations.values import Draft
 
     found = {}
     for size in (100, 500):

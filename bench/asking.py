@@ -50,7 +50,7 @@ class InProcess:
     keys: Mapping[str, str]
 
     def ask(self, question: Question, project: str) -> Answer:
-        from engram_py.errors import EngramError
+        from engram_py.base.errors import EngramError
 
         started = time.perf_counter()
         try:

@@ -29,7 +29,7 @@ from bench.datasets import Dataset, Question, data_folder, load
 from bench.scoring import recall
 from bench.wire import Server, engram_command, text_of
 from bench.workplace import git
-from engram_py.text.words import ENGLISH, segments
+from engram_py.base.text.words import ENGLISH, segments
 
 DECIDING = 10  # words of a decision
 CHARS_A_TOKEN = 4

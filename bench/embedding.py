@@ -18,7 +18,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from engram_py.vectors import embedders
+from engram_py.recall.vectors import embedders
 
 SHORT, LONG = (12, 45), (180, 240)  # words
 
@@ -47,8 +47,8 @@ def main() -> int:
 def _fill(folder: Path, words: tuple[int, int], count: int) -> None:
     """Import as many memories of random words."""
     from engram_py.app import Engram
-    from engram_py.observations.values import Draft
-    from engram_py.settings import Settings
+    from engram_py.base.settings import Settings
+    from engram_py.memory.observations.values import Draft
 
     chance = random.Random(1)
     vocabulary = gzip.decompress(Path(embedders.__file__).with_name("wordpiece.txt.gz").read_bytes()).decode().split()

@@ -21,9 +21,9 @@ from pathlib import Path
 
 from bench.workplace import git
 from engram_py import Engram
-from engram_py.capture.passive import open_steps
-from engram_py.sessions.transcript_formats import spoken
-from engram_py.settings import Settings
+from engram_py.base.capture.passive import open_steps
+from engram_py.base.settings import Settings
+from engram_py.memory.sessions.transcript_formats import spoken
 
 ASKED = "where did we leave off"
 WANTED = 10

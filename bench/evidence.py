@@ -29,13 +29,13 @@ from bench.keeping import ROOT
 from bench.scoring import some
 from bench.workplace import git
 from engram_py import Engram
-from engram_py.context.prompt_gate import plain_words
-from engram_py.errors import EmptyQueryError
+from engram_py.base.errors import EmptyQueryError
+from engram_py.base.settings import Settings
+from engram_py.base.text.words import ENGLISH
+from engram_py.guidance.context.prompt_gate import plain_words
 from engram_py.recall.retrieval import JUDGED
 from engram_py.recall.score import PARTS, Evidence
-from engram_py.settings import Settings
-from engram_py.text.words import ENGLISH
-from engram_py.vectors.model import LANES, fetch
+from engram_py.recall.vectors.model import LANES, fetch
 
 COEFFICIENTS = ROOT / "engram_py" / "recall" / "probability.json"
 SETS = ("adr", "faq", "beam", "locomo-turns", "locomo-sessions", "nl2bash", "curl", "cosqa", "xquad")

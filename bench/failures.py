@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from engram_py import Engram
-from engram_py.capture.acts import Act
-from engram_py.failures.fixes import Advice
+from engram_py.base.capture.acts import Act
+from engram_py.guidance.failures.fixes import Advice
 from engram_py.interfaces.wording.acting import advice_text
 
 DATA = Path(__file__).with_name("failures.json")

@@ -42,8 +42,8 @@ def fill(data_dir: Path, folder: Path, notes: Iterable[Note], *, projects: int =
     With more ``projects`` their sessions take turns; the project of ``folder`` is the first.
     """
     from engram_py import Draft, Engram
-    from engram_py.database.compaction import compact
-    from engram_py.projects.projects import Identities
+    from engram_py.base.database.compaction import compact
+    from engram_py.memory.projects.projects import Identities
 
     with Engram(data_dir, directory=folder) as app:
         # One ordinary save makes the project and its identity.
@@ -64,9 +64,9 @@ def fill(data_dir: Path, folder: Path, notes: Iterable[Note], *, projects: int =
 def _insert(
     app: Engram, note: Note, number: int, *, projects: Sequence[str], moment: datetime, clock: str, arrival: int
 ) -> None:
-    from engram_py.text.normalize import content_hash
-    from engram_py.text.words import derived_terms
-    from engram_py.times import to_text
+    from engram_py.base.text.normalize import content_hash
+    from engram_py.base.text.words import derived_terms
+    from engram_py.base.times import to_text
 
     now = to_text(moment)
     session = f"bench-{number // _PER_SESSION}"

@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from bench.datasets import data_folder
-from engram_py.capture.acts import Act
-from engram_py.git.repository import find_repository
-from engram_py.guards.diff import Changes, FileChange, found_in, history, parsed
-from engram_py.guards.matching import Scene, breaks
-from engram_py.guards.proposals import proposal
-from engram_py.guards.values import Guard, checked, from_json
+from engram_py.base.capture.acts import Act
+from engram_py.base.git.repository import find_repository
+from engram_py.guidance.guards.diff import Changes, FileChange, found_in, history, parsed
+from engram_py.guidance.guards.matching import Scene, breaks
+from engram_py.guidance.guards.proposals import proposal
+from engram_py.guidance.guards.values import Guard, checked, from_json
 from engram_py.interfaces.wording.acting import rule_words
 
 LABELS = Path(__file__).with_name("guards.json")

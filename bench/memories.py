@@ -16,10 +16,10 @@ from bench.wire import Server, engram_command, environment, text_of
 # What decides about the bytes of an imported memory; a change of any of it fills a kept one anew.
 _DECIDES = (
     "migrations/*.sql",
-    "engram_py/capture/*.py",
-    "engram_py/text/words.py",
-    "engram_py/interchange/*.py",
-    "engram_py/observations/validation.py",
+    "engram_py/base/capture/*.py",
+    "engram_py/base/text/words.py",
+    "engram_py/sharing/interchange/*.py",
+    "engram_py/memory/observations/validation.py",
     "bench/datasets.py",
     "bench/memories.py",
 )

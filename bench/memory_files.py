@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from engram_py import Draft, Engram
-from engram_py.settings import Settings
+from engram_py.base.settings import Settings
 
 _TEXT = "**What**: thing {0} was decided\n**Why**: because of {1}\n" + "text " * 60
 

@@ -26,7 +26,7 @@ PAGES = (
     "/ui/timeline?project=bench",
 )  # fmt: skip
 FIRST, BUDGET_SECONDS = "/ui/", 0.200
-_FILLED_BY = ("migrations/*.sql", "bench/filling.py", "bench/corpus.py", "engram_py/text/*.py")
+_FILLED_BY = ("migrations/*.sql", "bench/filling.py", "bench/corpus.py", "engram_py/base/text/*.py")
 
 
 def main() -> int:

@@ -23,11 +23,11 @@ from typing import Any
 from bench import memories
 from bench.workplace import git
 from engram_py import Draft, Engram
-from engram_py.context.values import POINTED
-from engram_py.observations.values import Observation
-from engram_py.sessions.values import SessionLine
-from engram_py.settings import Settings
-from engram_py.vectors.model import LANES, fetch
+from engram_py.base.settings import Settings
+from engram_py.guidance.context.values import POINTED
+from engram_py.memory.observations.values import Observation
+from engram_py.memory.sessions.values import SessionLine
+from engram_py.recall.vectors.model import LANES, fetch
 
 FOLDER = Path(__file__).parent / "prompts"
 NOW = datetime(2026, 11, 2, 9, tzinfo=UTC)

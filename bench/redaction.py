@@ -17,7 +17,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from engram_py.capture.redact import redact
+from engram_py.base.capture.redact import redact
 
 DRAWS = 3
 SEED = 19

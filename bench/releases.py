@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 
 from packaging.version import Version
 
-from engram_py.guards.matching import is_in
+from engram_py.guidance.guards.matching import is_in
 
 FILES = 3
 _VERSION = re.compile(r"-(\d[^-]*?)(?:-py[^/]*)?\.(?:whl|tar\.gz|tgz|crate)$")

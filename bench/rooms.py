@@ -25,7 +25,7 @@ PROJECT_SECONDS = 0.050
 _COLD = """
 import sys, time
 from pathlib import Path
-from engram_py.projects.locate import locate
+from engram_py.memory.projects.locate import locate
 started = time.perf_counter()
 locate(Path(sys.argv[1]))
 print(time.perf_counter() - started)
@@ -34,7 +34,7 @@ print(time.perf_counter() - started)
 
 def project(place: Workplace) -> list[Line]:
     """From a folder to its project: the first time in a process, again, and from the server's cache."""
-    from engram_py.projects.locate import Locator, locate
+    from engram_py.memory.projects.locate import Locator, locate
 
     lines = []
     for name, folder in _folders(place).items():
@@ -86,7 +86,7 @@ def _folders(place: Workplace) -> dict[str, Path]:
 
 def redaction(place: Workplace) -> list[Line]:
     """Looking for secrets in a note, against one pass of the simplest expression over the same text."""
-    from engram_py.capture.redact import redact
+    from engram_py.base.capture.redact import redact
 
     words = re.compile(r"\w+")
     lines = []

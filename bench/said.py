@@ -18,7 +18,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from bench.datasets import data_folder
-from engram_py.capture.said import said
+from engram_py.base.capture.said import said
 
 LABELS = Path(__file__).with_name("said.txt")
 

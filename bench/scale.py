@@ -42,7 +42,7 @@ CONTEXT_RATIO = 1.5
 _PASTED_WORDS = 60
 _DECIDES = (
     "migrations/*.sql",
-    "engram_py/text/words.py",
+    "engram_py/base/text/words.py",
     "bench/filling.py",
     "bench/corpus.py",
     "bench/words.py",

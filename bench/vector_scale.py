@@ -21,11 +21,11 @@ import numpy as np
 import psutil  # type: ignore[import-untyped]
 
 from bench.report import percentile
-from engram_py.database.store import Store
-from engram_py.vectors import table
-from engram_py.vectors.index import VectorIndex, VectorView
-from engram_py.vectors.protocol import pack, unit
-from engram_py.vectors.table import MEMORIES
+from engram_py.base.database.store import Store
+from engram_py.recall.vectors import table
+from engram_py.recall.vectors.index import VectorIndex, VectorView
+from engram_py.recall.vectors.protocol import pack, unit
+from engram_py.recall.vectors.table import MEMORIES
 
 DIMENSION = 384
 SIZES = (10_000, 100_000, 1_000_000)

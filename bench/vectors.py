@@ -29,13 +29,13 @@ from bench.report import percentile
 from bench.scoring import DEPTH, interval, recall
 from bench.workplace import git
 from engram_py.app import Engram
-from engram_py.settings import Settings
-from engram_py.vectors.model import LANES, fetch, load_embedder
-from engram_py.vectors.protocol import Embedder, Spec
-from engram_py.vectors.vectors import Vectors
+from engram_py.base.settings import Settings
+from engram_py.recall.vectors.model import LANES, fetch, load_embedder
+from engram_py.recall.vectors.protocol import Embedder, Spec
+from engram_py.recall.vectors.vectors import Vectors
 
 if TYPE_CHECKING:
-    from engram_py.vectors.protocol import Vectors as Rows
+    from engram_py.recall.vectors.protocol import Vectors as Rows
 
 Ask = Callable[[Question, str], Sequence[str]]
 CONVERSATIONS = ("locomo-turns", "locomo-sessions")

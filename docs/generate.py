@@ -20,16 +20,16 @@ import click
 import engram_py
 from docs import limits, words
 from engram_py import Engram
-from engram_py.capture.redact import FLOATING, PREFIXED, SK_KINDS
-from engram_py.errors import EngramError
+from engram_py.base.capture.redact import FLOATING, PREFIXED, SK_KINDS
+from engram_py.base.errors import EngramError
+from engram_py.base.settings import SETTINGS, Setting, Settings, SettingValue
 from engram_py.interfaces.cli.main import cli
 from engram_py.interfaces.http import api  # noqa: F401 - registers the routes
 from engram_py.interfaces.http.routing import OPERATIONS
 from engram_py.interfaces.mcp import protocol as offers  # also defines an error
 from engram_py.interfaces.mcp.profiles import PROFILES, declared
 from engram_py.interfaces.mcp.tool_registry import Tool
-from engram_py.projects.settings_file import ALIASES, KEYS
-from engram_py.settings import SETTINGS, Setting, Settings, SettingValue
+from engram_py.memory.projects.settings_file import ALIASES, KEYS
 
 EXAMPLE = Path(__file__).resolve().parent.parent / ".engram.example.json"
 # An option that this many commands have is described once, at the head of the page.

@@ -2,44 +2,44 @@
 
 from __future__ import annotations
 
-from engram_py.anchors.trace import MAX_CONTEXT
-from engram_py.anchors.values import MOST_ANCHORS
-from engram_py.anchors.worktree import MAX_FILE
+from engram_py.base.database.connection import LOCK_TIMEOUT_SECONDS
+from engram_py.base.database.fts import MERGED_AT_ONCE
+from engram_py.base.git.program import TIMEOUT_SECONDS
+from engram_py.base.settings import DEFAULTS
+from engram_py.base.text.normalize import TOPIC_KEY_LIMIT_CHARS
 from engram_py.cloud import chunks
 from engram_py.cloud import server as gate
 from engram_py.cloud import validation as incoming
-from engram_py.context import contexts as context
-from engram_py.context import providers, session
-from engram_py.database.connection import LOCK_TIMEOUT_SECONDS
-from engram_py.database.fts import MERGED_AT_ONCE
-from engram_py.evaluation import evaluation
-from engram_py.git.program import TIMEOUT_SECONDS
+from engram_py.guidance.context import contexts as context
+from engram_py.guidance.context import providers, session
+from engram_py.guidance.ledger import citations, costs, ledger
 from engram_py.interfaces.hooks import entry
 from engram_py.interfaces.hooks import handlers as hook_handlers
 from engram_py.interfaces.hooks import protocol as hook_request
-from engram_py.ledger import citations, costs, ledger
-from engram_py.observations import observations as reading
-from engram_py.observations import validation as intake
-from engram_py.observations.values import (
+from engram_py.memory.anchors.trace import MAX_CONTEXT
+from engram_py.memory.anchors.values import MOST_ANCHORS
+from engram_py.memory.anchors.worktree import MAX_FILE
+from engram_py.memory.observations import observations as reading
+from engram_py.memory.observations import validation as intake
+from engram_py.memory.observations.values import (
     CONTENT_LIMIT_BYTES,
     REVIEW_MONTHS,
     TITLE_LIMIT_CHARS,
 )
-from engram_py.projects.settings_file import MAX_SIZE
-from engram_py.projects.values import MAX_NAME
+from engram_py.memory.projects.settings_file import MAX_SIZE
+from engram_py.memory.projects.values import MAX_NAME
+from engram_py.memory.relations import relations
+from engram_py.memory.sessions import sessions, transcripts
+from engram_py.memory.sessions import spool_files as spooling
+from engram_py.memory.sessions.transcript_formats import TURN_LIMIT_CHARS
+from engram_py.memory.sessions.values import PROMPTS_MOST
 from engram_py.recall import contradictions, search
 from engram_py.recall.query import MAX_QUERY_CHARS, MAX_WORDS
-from engram_py.relations import relations
-from engram_py.sessions import sessions, transcripts
-from engram_py.sessions import spool_files as spooling
-from engram_py.sessions.transcript_formats import TURN_LIMIT_CHARS
-from engram_py.sessions.values import PROMPTS_MOST
-from engram_py.settings import DEFAULTS
-from engram_py.sync import chunk
-from engram_py.sync.autosync import client, push, schedule
-from engram_py.sync.mutation import PAYLOAD_LIMIT_BYTES
-from engram_py.text.normalize import TOPIC_KEY_LIMIT_CHARS
+from engram_py.sharing.sync import chunk
+from engram_py.sharing.sync.autosync import client, push, schedule
+from engram_py.sharing.sync.mutation import PAYLOAD_LIMIT_BYTES
 from engram_py.upkeep import hook_log
+from engram_py.upkeep.evaluation import evaluation
 
 
 def _events(limit: int) -> str:

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from engram_py import Draft, Engram
-from engram_py.settings import Settings
+from engram_py.base.settings import Settings
 
 NOW = datetime(2026, 3, 24, 16, 40, tzinfo=UTC)
 

@@ -16,8 +16,8 @@ from PIL import Image
 
 from docs.picture_memory import NOW, Scene, scene, serving
 from engram_py import Engram
+from engram_py.base.settings import Settings
 from engram_py.interfaces.web.access import Access
-from engram_py.settings import Settings
 from tests.interfaces.web.browser import Browser, chromium
 
 FOLDER = Path(__file__).parent / "pictures"

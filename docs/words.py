@@ -243,7 +243,7 @@ ERRORS = {
     "passphrase_missing": "The folder is encrypted, and this machine does not have its passphrase or key file.",
     "plain_export_refused": "This machine encrypts the project, but this checkout's folder is not encrypted.",
     "encryption_changed": "`.engram/encryption.json` names another key than before.",
-    "sync_key": "A key in the data directory's `sync/` is damaged.",
+    "sync_key": "A key in the data directory's `sharing/sync/` is damaged.",
     "hook_refused": "A git hook is shared, tracked, a link, not a shell script or not executable.",
     "invalid_backup": "A file to restore is missing, damaged, of another program or newer; or the target of a backup "
     "exists.",

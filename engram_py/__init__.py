@@ -6,14 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from engram_py.app import Engram
-    from engram_py.errors import EngramError
-    from engram_py.observations.values import Draft
+    from engram_py.base.errors import EngramError
+    from engram_py.memory.observations.values import Draft
 
 __version__ = "0.2.0"
 
 __all__ = ["Draft", "Engram", "EngramError", "__version__"]
 
-_HOMES = {"Engram": "engram_py.app", "EngramError": "engram_py.errors", "Draft": "engram_py.observations.values"}
+_HOMES = {
+    "Engram": "engram_py.app",
+    "EngramError": "engram_py.base.errors",
+    "Draft": "engram_py.memory.observations.values",
+}
 
 
 def __getattr__(name: str) -> Any:

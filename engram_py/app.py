@@ -11,27 +11,27 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from engram_py import services, services_sharing
-from engram_py.database.mutation_queue import Journal
-from engram_py.database.store import Store
-from engram_py.dataclass import dataclass, replace
-from engram_py.errors import StoreError
-from engram_py.files import expanded
-from engram_py.lazy import logger_of
-from engram_py.privacy.switches import oldest_kept, prune_after_first_write
-from engram_py.projects.locate import Locator
-from engram_py.projects.projects import Core, Projects
-from engram_py.sessions.spool_files import drain_after_writes
-from engram_py.settings import Settings, load_settings
+from engram_py.base.database.mutation_queue import Journal
+from engram_py.base.database.store import Store
+from engram_py.base.dataclass import dataclass, replace
+from engram_py.base.errors import StoreError
+from engram_py.base.files import expanded
+from engram_py.base.lazy import logger_of
+from engram_py.base.settings import Settings, load_settings
+from engram_py.memory.privacy.switches import oldest_kept, prune_after_first_write
+from engram_py.memory.projects.locate import Locator
+from engram_py.memory.projects.projects import Core, Projects
+from engram_py.memory.sessions.spool_files import drain_after_writes
 
 if TYPE_CHECKING:
-    from engram_py.distill.ingesting import Ingested
-    from engram_py.documents.documents import Following
-    from engram_py.documents.values import Opened, OpenedSeveral
-    from engram_py.observations.values import Detail, Draft, Saved
+    from engram_py.memory.observations.values import Detail, Draft, Saved
+    from engram_py.memory.sessions.sessions import SessionMode
+    from engram_py.recall.documents.documents import Following
+    from engram_py.recall.documents.values import Opened, OpenedSeveral
     from engram_py.recall.layers import Layered, LayerResults
     from engram_py.recall.values import Results
-    from engram_py.sessions.sessions import SessionMode
-    from engram_py.sync.git.table import GitSynced
+    from engram_py.sharing.sync.git.table import GitSynced
+    from engram_py.upkeep.distill.ingesting import Ingested
     from engram_py.upkeep.maintenance import Worker
 
     Opens = Detail | Opened | OpenedSeveral
@@ -229,8 +229,8 @@ class Engram:
         """
         if isinstance(name, str):
             return self.documents.open(name, **lines)
-        from engram_py.documents.values import DocumentNotFoundError
-        from engram_py.observations.errors import ObservationNotFoundError
+        from engram_py.memory.observations.errors import ObservationNotFoundError
+        from engram_py.recall.documents.values import DocumentNotFoundError
 
         try:
             return self.observations.get(name, history=history, cursor=cursor)
@@ -283,7 +283,7 @@ class Engram:
         followed: list[Following] = []
 
         def look() -> None:  # what it takes is imported by the thread
-            from engram_py.documents.documents import Following
+            from engram_py.recall.documents.documents import Following
 
             if not followed:
                 set_out_here = partial(set_out, self.settings.data_dir, self._where, self._override or "")

@@ -11,60 +11,60 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engram_py.database.filesystem import SOCKETS
-from engram_py.errors import EngramError
-from engram_py.lazy import logger_of
-from engram_py.settings import following
+from engram_py.base.database.filesystem import SOCKETS
+from engram_py.base.errors import EngramError
+from engram_py.base.lazy import logger_of
+from engram_py.base.settings import following
 
 if TYPE_CHECKING:
-    from engram_py.anchors.anchors import Anchors
     from engram_py.app import Engram
-    from engram_py.context.contexts import Contexts
-    from engram_py.context.prompt_gate import PromptGate
-    from engram_py.context.session import SessionMemory
-    from engram_py.database.compaction import Compaction
-    from engram_py.database.store import Store
-    from engram_py.distill.distilling import Distilling
-    from engram_py.distill.ingesting import Ingesting
-    from engram_py.distill.summarizing import Learning
-    from engram_py.distill.values import Flushed
-    from engram_py.documents.documents import Documents
-    from engram_py.entities.entities import Entities
-    from engram_py.evaluation.evaluation import Evaluations
-    from engram_py.evaluation.experiment import Experiments
-    from engram_py.evaluation.tasks import Lesson
-    from engram_py.failures.failures import Failures
-    from engram_py.failures.fixes import Fixes
-    from engram_py.guards.guards import Guards
-    from engram_py.identity.identity import Identity
-    from engram_py.ledger.citations import Citations
-    from engram_py.ledger.costs import Costs
-    from engram_py.ledger.ledger import Ledger
-    from engram_py.ledger.moments import Moments
-    from engram_py.ledger.worth import Worths
-    from engram_py.observations.browse import Browsing
-    from engram_py.observations.changes import Changes
-    from engram_py.observations.facts import Facts, Notes
-    from engram_py.observations.observations import Observations
-    from engram_py.observations.usage import Usage
-    from engram_py.privacy.clear import Clearing
-    from engram_py.privacy.switches import Switches
+    from engram_py.base.database.compaction import Compaction
+    from engram_py.base.database.store import Store
+    from engram_py.guidance.context.contexts import Contexts
+    from engram_py.guidance.context.prompt_gate import PromptGate
+    from engram_py.guidance.context.session import SessionMemory
+    from engram_py.guidance.failures.failures import Failures
+    from engram_py.guidance.failures.fixes import Fixes
+    from engram_py.guidance.guards.guards import Guards
+    from engram_py.guidance.ledger.citations import Citations
+    from engram_py.guidance.ledger.costs import Costs
+    from engram_py.guidance.ledger.ledger import Ledger
+    from engram_py.guidance.ledger.moments import Moments
+    from engram_py.guidance.ledger.worth import Worths
+    from engram_py.memory.anchors.anchors import Anchors
+    from engram_py.memory.entities.entities import Entities
+    from engram_py.memory.identity.identity import Identity
+    from engram_py.memory.observations.browse import Browsing
+    from engram_py.memory.observations.changes import Changes
+    from engram_py.memory.observations.facts import Facts, Notes
+    from engram_py.memory.observations.observations import Observations
+    from engram_py.memory.observations.usage import Usage
+    from engram_py.memory.privacy.clear import Clearing
+    from engram_py.memory.privacy.switches import Switches
+    from engram_py.memory.relations.relations import Relations
+    from engram_py.memory.sessions.checkpoints import Checkpoints
+    from engram_py.memory.sessions.prompts import Episodes, Prompts
+    from engram_py.memory.sessions.sessions import Sessions
+    from engram_py.memory.sessions.spool import Spool
+    from engram_py.memory.sessions.transcripts import Transcripts
     from engram_py.recall.bulk import Bulk
     from engram_py.recall.contradictions import Conflicts, Topics
+    from engram_py.recall.documents.documents import Documents
     from engram_py.recall.layers import Layers
     from engram_py.recall.query import Query
     from engram_py.recall.search import Search
     from engram_py.recall.values import DocumentHit
-    from engram_py.relations.relations import Relations
-    from engram_py.sessions.checkpoints import Checkpoints
-    from engram_py.sessions.prompts import Episodes, Prompts
-    from engram_py.sessions.sessions import Sessions
-    from engram_py.sessions.spool import Spool
-    from engram_py.sessions.transcripts import Transcripts
+    from engram_py.recall.vectors.vectors import NearMeaning, Vectors
+    from engram_py.upkeep.distill.distilling import Distilling
+    from engram_py.upkeep.distill.ingesting import Ingesting
+    from engram_py.upkeep.distill.summarizing import Learning
+    from engram_py.upkeep.distill.values import Flushed
     from engram_py.upkeep.doctor import Doctor
+    from engram_py.upkeep.evaluation.evaluation import Evaluations
+    from engram_py.upkeep.evaluation.experiment import Experiments
+    from engram_py.upkeep.evaluation.tasks import Lesson
     from engram_py.upkeep.maintenance import Maintenance, Reports, Statistics
     from engram_py.upkeep.reindex import Reindexing
-    from engram_py.vectors.vectors import NearMeaning, Vectors
 
 logger = logger_of(__name__)
 
@@ -73,14 +73,14 @@ _READING_SECONDS = 2.0
 
 def sessions(app: Engram) -> Sessions:
     """Start, end and list sessions."""
-    from engram_py.sessions.sessions import Sessions
+    from engram_py.memory.sessions.sessions import Sessions
 
     return Sessions(app.core, mode=app.caller.mode, agent=app.caller.agent, hosts=app.caller.hosts)
 
 
 def observations(app: Engram) -> Observations:
     """Save, read, correct and delete observations."""
-    from engram_py.observations.observations import Observations
+    from engram_py.memory.observations.observations import Observations
     from engram_py.recall.contradictions import Candidates
 
     candidates = Candidates(app.store, app.journal)
@@ -96,7 +96,7 @@ def bulk(app: Engram) -> Bulk:
 
 def changes(app: Engram) -> Changes:
     """List what was changed here, and take it back."""
-    from engram_py.observations.changes import Changes
+    from engram_py.memory.observations.changes import Changes
 
     return Changes(app.store, app.journal, app.observations, app.relations, app.merging)
 
@@ -117,14 +117,14 @@ def statistics(app: Engram) -> Statistics:
 
 def browsing(app: Engram) -> Browsing:
     """List whole rows."""
-    from engram_py.observations.browse import Browsing
+    from engram_py.memory.observations.browse import Browsing
 
     return Browsing(app.core)
 
 
 def facts(app: Engram) -> Facts:
     """Keep and list what is known about entities, a sentence each."""
-    from engram_py.observations.facts import Facts
+    from engram_py.memory.observations.facts import Facts
 
     def renew(slug: str, project: str, scope: str) -> None:
         app.entities.renew(slug, project, scope)
@@ -134,28 +134,28 @@ def facts(app: Engram) -> Facts:
 
 def notes(app: Engram) -> Notes:
     """Keep a line about the day, and list those of one."""
-    from engram_py.observations.facts import Notes
+    from engram_py.memory.observations.facts import Notes
 
     return Notes(app.core, lambda: app.observations)
 
 
 def anchors(app: Engram) -> Anchors:
     """Tell which files observations are about, and whether they changed."""
-    from engram_py.anchors.anchors import Anchors
+    from engram_py.memory.anchors.anchors import Anchors
 
     return Anchors(app.core)
 
 
 def usage(app: Engram) -> Usage:
     """Count how often observations are shown."""
-    from engram_py.observations.usage import Usage
+    from engram_py.memory.observations.usage import Usage
 
     return Usage(app.store, app.journal)
 
 
 def relations(app: Engram) -> Relations:
     """Keep verdicts on pairs of observations."""
-    from engram_py.relations.relations import Relations
+    from engram_py.memory.relations.relations import Relations
 
     return Relations(app.core)
 
@@ -169,35 +169,35 @@ def conflicts(app: Engram) -> Conflicts:
 
 def entities(app: Engram) -> Entities:
     """Name things: aliases, edges, summaries, and what mentions them."""
-    from engram_py.entities.entities import Entities
+    from engram_py.memory.entities.entities import Entities
 
     return Entities(app.core, app.observations, app.facts, app.relations)
 
 
 def identity(app: Engram) -> Identity:
     """Keep who the person is, and how they want to be worked with."""
-    from engram_py.identity.identity import Identity
+    from engram_py.memory.identity.identity import Identity
 
     return Identity(app.core, app.sessions, lambda: app.observations)
 
 
 def prompts(app: Engram) -> Prompts:
     """Keep what users asked for."""
-    from engram_py.sessions.prompts import Prompts
+    from engram_py.memory.sessions.prompts import Prompts
 
     return Prompts(app.core, app.sessions, app.switches)
 
 
 def episodes(app: Engram) -> Episodes:
     """Save summaries of sessions and captured learnings."""
-    from engram_py.sessions.prompts import Episodes
+    from engram_py.memory.sessions.prompts import Episodes
 
     return Episodes(app.core, app.observations, app.sessions, app.switches)
 
 
 def transcripts(app: Engram) -> Transcripts:
     """Buffer what was said in a session, as its transcript grows."""
-    from engram_py.sessions.transcripts import Transcripts, transcript_roots
+    from engram_py.memory.sessions.transcripts import Transcripts, transcript_roots
 
     roots = transcript_roots(app.settings.agent_folders)
     days = app.settings.turn_days
@@ -206,14 +206,14 @@ def transcripts(app: Engram) -> Transcripts:
 
 def spool(app: Engram) -> Spool:
     """Store what hooks could not store in time."""
-    from engram_py.sessions.spool import Spool
+    from engram_py.memory.sessions.spool import Spool
 
     return Spool(app.core, app.sessions, app.prompts, lambda: app.episodes, lambda: app.transcripts, app.switches)
 
 
 def checkpoints(app: Engram) -> Checkpoints:
     """Keep the state of agents, byte for byte."""
-    from engram_py.sessions.checkpoints import Checkpoints
+    from engram_py.memory.sessions.checkpoints import Checkpoints
 
     return Checkpoints(app.core, app.sessions)
 
@@ -235,21 +235,21 @@ def layers(app: Engram) -> Layers:
 
 def evaluations(app: Engram) -> Evaluations:
     """Run the user's own retrieval tests."""
-    from engram_py.evaluation.evaluation import Evaluations
+    from engram_py.upkeep.evaluation.evaluation import Evaluations
 
     return Evaluations(app.core, app.searches)
 
 
 def experiments(app: Engram) -> Experiments:
     """Compare an agent with and without the memory."""
-    from engram_py.evaluation.experiment import Experiments
+    from engram_py.upkeep.evaluation.experiment import Experiments
 
     return Experiments(app.core, _fill)
 
 
 def vectors(app: Engram) -> Vectors:
     """Tell how near observations are to a question in meaning, where an embedder is set."""
-    from engram_py.vectors.vectors import Vectors
+    from engram_py.recall.vectors.vectors import Vectors
 
     settings = app.settings
     follow = following(settings.data_dir, "embedder") if app.caller.mode == "process" else None
@@ -260,7 +260,7 @@ def vectors(app: Engram) -> Vectors:
 
 
 def _ask_by_meaning(app: Engram, store: Store, ids: Sequence[int]) -> Sequence[tuple[int, int]]:
-    from engram_py.database.mutation_queue import Journal
+    from engram_py.base.database.mutation_queue import Journal
     from engram_py.recall.contradictions import ask_by_meaning
 
     return ask_by_meaning(store, Journal(store, app.settings.clock, app.settings.zone), app.vectors, ids)
@@ -268,7 +268,7 @@ def _ask_by_meaning(app: Engram, store: Store, ids: Sequence[int]) -> Sequence[t
 
 def contexts(app: Engram) -> Contexts:
     """Assemble what a session or a prompt is given to read."""
-    from engram_py.context.contexts import Contexts
+    from engram_py.guidance.context.contexts import Contexts
 
     return Contexts(
         app.core,
@@ -283,7 +283,7 @@ def contexts(app: Engram) -> Contexts:
 
 def prompt_gate(app: Engram) -> PromptGate:
     """Decide whether a prompt is given anything unasked."""
-    from engram_py.context.prompt_gate import PromptGate
+    from engram_py.guidance.context.prompt_gate import PromptGate
 
     return PromptGate(app.core, lambda: app.contexts, app.citations, lambda: app.moments, partial(_near_meaning, app))
 
@@ -294,7 +294,7 @@ def _near_meaning(app: Engram) -> NearMeaning | None:
         return app.vectors
     if not (app.settings.data_dir / SOCKETS).exists():  # most have no vectors: nothing is imported
         return None
-    from engram_py.vectors.vectors import Nearby
+    from engram_py.recall.vectors.vectors import Nearby
 
     nearby = Nearby(app.settings.data_dir)
     return nearby if nearby.is_there else None
@@ -302,35 +302,35 @@ def _near_meaning(app: Engram) -> NearMeaning | None:
 
 def session_memory(app: Engram) -> SessionMemory:
     """Tell what one session knows of itself, and what is known of a file."""
-    from engram_py.context.session import SessionMemory
+    from engram_py.guidance.context.session import SessionMemory
 
     return SessionMemory(app.core, app.sessions, app.anchors)
 
 
 def documents(app: Engram) -> Documents:
     """Index and search the user's own texts: commits, decision records, folders."""
-    from engram_py.documents.documents import Documents
+    from engram_py.recall.documents.documents import Documents
 
     return Documents(app.core, lambda: app.vectors)
 
 
 def distilling(app: Engram) -> Distilling:
     """Summarize the sessions that left no summary, from their turns."""
-    from engram_py.distill.distilling import Distilling
+    from engram_py.upkeep.distill.distilling import Distilling
 
     return Distilling(app.core, lambda: app.episodes, lambda: app.spool, lambda: app.learning, app.switches)
 
 
 def ingesting(app: Engram) -> Ingesting:
     """Keep conversations that other programs tell of."""
-    from engram_py.distill.ingesting import Ingesting
+    from engram_py.upkeep.distill.ingesting import Ingesting
 
     return Ingesting(app.core, app.sessions, app.switches, lambda: app.distilling)
 
 
 def learning(app: Engram) -> Learning:
     """Keep what sessions taught about entities and the person."""
-    from engram_py.distill.summarizing import Learning
+    from engram_py.upkeep.distill.summarizing import Learning
 
     rooms = (lambda: app.observations, lambda: app.facts, lambda: app.identity, lambda: app.entities)
     return Learning(app.store, app.journal, app.sessions, *rooms)
@@ -338,55 +338,55 @@ def learning(app: Engram) -> Learning:
 
 def costs(app: Engram) -> Costs:
     """Add up what answers cost, and which of them agents used."""
-    from engram_py.ledger.costs import Costs
+    from engram_py.guidance.ledger.costs import Costs
 
     return Costs(app.core)
 
 
 def ledger(app: Engram) -> Ledger:
     """Count what answers and injections cost."""
-    from engram_py.ledger.ledger import Ledger
+    from engram_py.guidance.ledger.ledger import Ledger
 
     return Ledger(app.store, app.journal)
 
 
 def citations(app: Engram) -> Citations:
     """Record what sessions were shown unasked, and what of it they cited."""
-    from engram_py.ledger.citations import Citations
+    from engram_py.guidance.ledger.citations import Citations
 
     return Citations(app.core)
 
 
 def moments(app: Engram) -> Moments:
     """Record what came of a memory that spoke because of what an agent was doing."""
-    from engram_py.ledger.moments import Moments
+    from engram_py.guidance.ledger.moments import Moments
 
     return Moments(app.core)
 
 
 def failures(app: Engram) -> Failures:
     """Keep the commands that failed and what made them pass, and tell it when an error returns."""
-    from engram_py.failures.failures import Failures
+    from engram_py.guidance.failures.failures import Failures
 
     return Failures(app.core, lambda: app.moments, partial(_fixes, app))
 
 
 def _fixes(app: Engram) -> Fixes:
-    from engram_py.failures.fixes import Fixes
+    from engram_py.guidance.failures.fixes import Fixes
 
     return Fixes(app.core, app.anchors, app.usage, lambda: app.observations)
 
 
 def worths(app: Engram) -> Worths:
     """Add up what came of what was given."""
-    from engram_py.ledger.worth import Worths
+    from engram_py.guidance.ledger.worth import Worths
 
     return Worths(app.core)
 
 
 def guards(app: Engram) -> Guards:
     """Say what decisions speak against, before it is done and in a diff."""
-    from engram_py.guards.guards import Guards
+    from engram_py.guidance.guards.guards import Guards
 
     return Guards(
         app.core,
@@ -399,14 +399,14 @@ def guards(app: Engram) -> Guards:
 
 def switches(app: Engram) -> Switches:
     """Tell what hooks may do."""
-    from engram_py.privacy.switches import Switches
+    from engram_py.memory.privacy.switches import Switches
 
     return Switches(app.core)
 
 
 def clearing(app: Engram) -> Clearing:
     """Destroy raw messages, a project, everything."""
-    from engram_py.privacy.clear import Clearing
+    from engram_py.memory.privacy.clear import Clearing
 
     return Clearing(app.core)
 
@@ -420,7 +420,7 @@ def doctor(app: Engram) -> Doctor:
 
 def compaction(app: Engram) -> Compaction:
     """Keep the index in few pieces."""
-    from engram_py.database.compaction import Compaction
+    from engram_py.base.database.compaction import Compaction
 
     return Compaction(app.store)
 
@@ -463,7 +463,7 @@ def _read_shared_unasked(app: Engram) -> bool:
 
 def read_shared_first(app: Engram) -> None:
     """Read what others committed to the repository here, where its project has no memory yet."""
-    from engram_py.projects.table import count_observations
+    from engram_py.memory.projects.table import count_observations
 
     project = app.projects.for_read().project
     if project and app.has_shared_folder() and not count_observations(app.store, project):
@@ -473,7 +473,7 @@ def read_shared_first(app: Engram) -> None:
 def _fill(folder: Path, directory: Path, lessons: Sequence[Lesson]) -> None:
     """Save lessons in a memory of their own, as the project of a directory."""
     from engram_py.app import Engram as Opened
-    from engram_py.observations.values import Draft
+    from engram_py.memory.observations.values import Draft
 
     with Opened(folder, directory=directory) as app:
         for one in lessons:

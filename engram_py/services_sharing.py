@@ -8,27 +8,27 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engram_py.dataclass import replace
-from engram_py.errors import EngramError
+from engram_py.base.dataclass import replace
+from engram_py.base.errors import EngramError
 
 if TYPE_CHECKING:
     from engram_py.app import Engram
-    from engram_py.database.backup import Backups
-    from engram_py.interchange.importers import Importers
-    from engram_py.interchange.transfer import Transfer
-    from engram_py.privacy.trust import Trust
-    from engram_py.projects.merge import Merging
-    from engram_py.sync.autosync.service import Autosync
-    from engram_py.sync.git.memory_review import MemoryReview
-    from engram_py.sync.git.service import GitSync
-    from engram_py.sync.replica.replica import Replica
-    from engram_py.vault.vault import Vault, VaultFiles
+    from engram_py.base.database.backup import Backups
+    from engram_py.memory.privacy.trust import Trust
+    from engram_py.memory.projects.merge import Merging
+    from engram_py.sharing.interchange.importers import Importers
+    from engram_py.sharing.interchange.transfer import Transfer
+    from engram_py.sharing.sync.autosync.service import Autosync
+    from engram_py.sharing.sync.git.memory_review import MemoryReview
+    from engram_py.sharing.sync.git.service import GitSync
+    from engram_py.sharing.sync.replica.replica import Replica
+    from engram_py.sharing.vault.vault import Vault, VaultFiles
 
 
 def vault(app: Engram) -> Vault:
     """Keep the memory as a folder of Markdown."""
-    from engram_py.vault.applying import Applying
-    from engram_py.vault.vault import Vault
+    from engram_py.sharing.vault.applying import Applying
+    from engram_py.sharing.vault.vault import Vault
 
     zone = app.settings.zone
     return Vault(
@@ -42,49 +42,49 @@ def vault(app: Engram) -> Vault:
 
 def vault_files(app: Engram) -> VaultFiles:
     """Read and write files of the vault."""
-    from engram_py.vault.vault import VaultFiles
+    from engram_py.sharing.vault.vault import VaultFiles
 
     return VaultFiles(app.vault, app.settings.data_dir / "vaults")
 
 
 def transfer(app: Engram) -> Transfer:
     """Export and import."""
-    from engram_py.interchange.transfer import Transfer
+    from engram_py.sharing.interchange.transfer import Transfer
 
     return Transfer(app.core)
 
 
 def importers(app: Engram) -> Importers:
     """Import what other programs kept."""
-    from engram_py.interchange.importers import Importers
+    from engram_py.sharing.interchange.importers import Importers
 
     return Importers(app.store, app.journal)
 
 
 def merging(app: Engram) -> Merging:
     """Join projects, and give them aliases."""
-    from engram_py.projects.merge import Merging
+    from engram_py.memory.projects.merge import Merging
 
     return Merging(app.store, app.journal)
 
 
 def replica(app: Engram) -> Replica:
     """Tell what changed here, and apply what changed on other machines."""
-    from engram_py.sync.replica.replica import Replica
+    from engram_py.sharing.sync.replica.replica import Replica
 
     return Replica(app.store, app.journal, prompts=app.settings.sync_prompts)
 
 
 def autosync(app: Engram) -> Autosync:
     """Keep in step with a server, once somebody logged in to one."""
-    from engram_py.sync.autosync.service import Autosync
+    from engram_py.sharing.sync.autosync.service import Autosync
 
     return Autosync(app.core, lambda: app.replica)
 
 
 def git_sync(app: Engram) -> GitSync:
     """Share memory through the folder of chunks in a git repository."""
-    from engram_py.sync.git.service import GitSync
+    from engram_py.sharing.sync.git.service import GitSync
 
     return GitSync(app.core, app.replica)
 
@@ -93,9 +93,9 @@ def reviewing(app: Engram) -> Callable[[str], MemoryReview]:
     """Review what a range of commits does to the readable memories here. Raises NoDiffError."""
     import tempfile
 
-    from engram_py.git.repository import find_repository
+    from engram_py.base.git.repository import find_repository
     from engram_py.recall.contradictions import Candidates
-    from engram_py.sync.git.memory_review import memories_of, review
+    from engram_py.sharing.sync.git.memory_review import memories_of, review
 
     def reviewed(span: str) -> MemoryReview:
         location = app.projects.settings_here()
@@ -114,14 +114,14 @@ def reviewing(app: Engram) -> Callable[[str], MemoryReview]:
 
 def trust(app: Engram) -> Trust:
     """Tell which memories from elsewhere the user answers for."""
-    from engram_py.privacy.trust import Trust
+    from engram_py.memory.privacy.trust import Trust
 
     return Trust(app.core)
 
 
 def backups(app: Engram) -> Backups:
     """Copy the whole memory, and restore it."""
-    from engram_py.database.backup import Backups
+    from engram_py.base.database.backup import Backups
 
     return Backups(app.store, app.settings.clock)
 

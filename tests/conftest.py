@@ -16,7 +16,7 @@ import pytest
 from hypothesis import settings
 
 from tests import template
-from tests.memory import alarms, app, clock, git, here, make_repo, open_memory, root
+from tests.support import alarms, app, clock, git, here, make_repo, open_memory, root
 
 __all__ = ["alarms", "app", "clock", "git", "here", "make_repo", "open_memory", "root"]
 

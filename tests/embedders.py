@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from engram_py.vectors.protocol import Embedder, Spec, unit
+from engram_py.recall.vectors.protocol import Embedder, Spec, unit
 
 np: Any = pytest.importorskip("numpy", reason="vectors need numpy: the extra vectors")
 

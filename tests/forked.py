@@ -24,13 +24,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import engram_py
-from engram_py import lazy
+from engram_py.base import lazy
 
 ROOT = Path(__file__).resolve().parent.parent
 _POLL_SECONDS = 0.005
 _MOST_BYTES = 1 << 20
 # What starts no process here, or brings threads of its own.
-_UNUSED = ("engram_py.cloud", "engram_py.interfaces.tui", "engram_py.vectors.")
+_UNUSED = ("engram_py.cloud", "engram_py.interfaces.tui", "engram_py.recall.vectors.")
 
 
 class Template:

@@ -11,9 +11,9 @@ from threading import Barrier
 from typing import TypeAlias
 
 from engram_py import Engram
-from engram_py.database.store import Store
-from engram_py.observations.values import Draft
-from engram_py.projects.locate import write_binding
+from engram_py.base.database.store import Store
+from engram_py.memory.observations.values import Draft
+from engram_py.memory.projects.locate import write_binding
 
 _barrier: Barrier
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from engram_py.database import filesystem
-from engram_py.database.store import Store
+from engram_py.base.database import filesystem
+from engram_py.base.database.store import Store
 
 _create = filesystem.create_private_file
 copied = False

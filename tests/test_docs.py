@@ -18,10 +18,10 @@ import click
 import pytest
 
 from docs import generate, words
+from engram_py.base.settings import SETTINGS
 from engram_py.interfaces.cli.main import COMMANDS, cli
 from engram_py.interfaces.mcp.profiles import INSTRUCTIONS, PROFILES, declared
-from engram_py.projects.settings_file import KEYS, parse_project_settings
-from engram_py.settings import SETTINGS
+from engram_py.memory.projects.settings_file import KEYS, parse_project_settings
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -32,7 +32,7 @@ join observations on observations.id = observation_versions.observation_id
 WRITER = """
 import sys
 from engram_py import Engram
-from engram_py.observations.values import Draft
+from engram_py.memory.observations.values import Draft
 
 folder, name = sys.argv[1:]
 app = Engram(folder, directory=folder, project="widgets")

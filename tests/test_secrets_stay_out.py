@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from engram_py.errors import EngramError
+from engram_py.base.errors import EngramError
 from engram_py.interfaces.web.access import Access
-from engram_py.privacy.signatures import Keyring
-from engram_py.sync.autosync.login import store_token, stored_token
+from engram_py.memory.privacy.signatures import Keyring
+from engram_py.sharing.sync.autosync.login import store_token, stored_token
 from tests import forked
 
 LETTERS = "q7Wm2Zx9Kd4Rt8Vb1Nc6Hy3Jf5Lg0Ps"

@@ -14,12 +14,12 @@ import pytest
 from click.testing import CliRunner
 from platformdirs import user_data_path
 
-from engram_py.database.errors import DataDirError
-from engram_py.errors import InvalidArgumentError
+from engram_py.base.database.errors import DataDirError
+from engram_py.base.errors import InvalidArgumentError
+from engram_py.base.reasons import reason
+from engram_py.base.settings import BY_NAME, SETTINGS, Setting, Settings, keep_setting, load_settings, setting_values
 from engram_py.interfaces.cli.main import cli
-from engram_py.reasons import reason
-from engram_py.settings import BY_NAME, SETTINGS, Setting, Settings, keep_setting, load_settings, setting_values
-from tests.memory import facts, names, words
+from tests.support import facts, names, words
 
 Load = Callable[..., Settings]
 

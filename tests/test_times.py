@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram_py import files
-from engram_py.dataclass import asdict, dataclass, field, fields, is_dataclass, replace
-from engram_py.files import expanded, lines_of, native
-from engram_py.times import add_months, ago, canonical, fixed_clock, parse_time, to_text, utc_now
+from engram_py.base import files
+from engram_py.base.dataclass import asdict, dataclass, field, fields, is_dataclass, replace
+from engram_py.base.files import expanded, lines_of, native
+from engram_py.base.times import add_months, ago, canonical, fixed_clock, parse_time, to_text, utc_now
 
 MOMENTS = st.datetimes(min_value=datetime(1, 1, 3), max_value=datetime(9999, 12, 28), timezones=st.timezones())
 
@@ -196,7 +196,7 @@ def test_values_are_shown_copied_and_pickled() -> None:
 
 @pytest.mark.parametrize("module", [None, dataclasses])
 def test_both_modules_take_a_value_apart(module: object) -> None:
-    apart = module or __import__("engram_py.dataclass", fromlist=["fields"])
+    apart = module or __import__("engram_py.base.dataclass", fromlist=["fields"])
     named = Named(1, seen=[4], name="b")
 
     assert [one.name for one in apart.fields(Named)] == ["x", "y", "tags", "seen", "name"]  # type: ignore[attr-defined]

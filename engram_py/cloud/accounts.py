@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from engram_py.base.dataclass import dataclass, field, fields
+from engram_py.base.settings import BY_NAME, DEFAULTS
 from engram_py.cloud.database import Connection, one, rows
 from engram_py.cloud.deletions import key_columns
 from engram_py.cloud.errors import (
@@ -21,9 +23,7 @@ from engram_py.cloud.errors import (
     PolicyForbiddenError,
 )
 from engram_py.cloud.validation import EVERY_PROJECT, Incoming, Rejected
-from engram_py.dataclass import dataclass, field, fields
-from engram_py.settings import BY_NAME, DEFAULTS
-from engram_py.sync.mutation import version_owner
+from engram_py.sharing.sync.mutation import version_owner
 
 # Below it a token could be guessed by trying.
 SHORTEST_TOKEN = 24

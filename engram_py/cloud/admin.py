@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
+from engram_py.base.lazy import regex
 from engram_py.cloud.accounts import SHOWN_CHARS, new_token, token_hash
 from engram_py.cloud.database import MOST_AUDIT_LINES, NEWEST_LINES, AuditLine, Connection, one, record_audit, rows
 from engram_py.cloud.errors import (
@@ -20,8 +21,7 @@ from engram_py.cloud.errors import (
     UnknownTokenError,
 )
 from engram_py.cloud.validation import EVERY_PROJECT
-from engram_py.lazy import regex
-from engram_py.sync.mutation import PROJECT_LIMIT_CHARS
+from engram_py.sharing.sync.mutation import PROJECT_LIMIT_CHARS
 
 _NAME = regex(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}")
 MOST_TOKEN_DAYS = 3_650

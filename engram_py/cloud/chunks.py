@@ -10,7 +10,9 @@ from typing import Any
 
 from psycopg.rows import DictRow
 
-from engram_py.asgi import json_object
+from engram_py.base.asgi import json_object
+from engram_py.base.dataclass import dataclass
+from engram_py.base.lazy import regex
 from engram_py.cloud import deletions
 from engram_py.cloud.accounts import Caller, instance, readable, rights, scope, visible
 from engram_py.cloud.database import AuditLine, Connection, one, record_audit, rows
@@ -24,9 +26,7 @@ from engram_py.cloud.errors import (
 )
 from engram_py.cloud.pushing import Pushed, push
 from engram_py.cloud.validation import EntryBatch, check_json, parse_entries
-from engram_py.dataclass import dataclass
-from engram_py.lazy import regex
-from engram_py.sync.mutation import PROJECT_LIMIT_CHARS
+from engram_py.sharing.sync.mutation import PROJECT_LIMIT_CHARS
 
 MOST_PULLED = 1_000
 # A page holds at least one row and then stops about here, however large the rows are.

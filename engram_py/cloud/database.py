@@ -14,9 +14,9 @@ from psycopg import AsyncConnection
 from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool, PoolTimeout, TooManyRequests
 
+from engram_py.base.dataclass import asdict, dataclass
+from engram_py.base.lazy import logger_of
 from engram_py.cloud.errors import DatabaseTooNewError, DatabaseUnavailableError, InvalidCloudSettingError
-from engram_py.dataclass import asdict, dataclass
-from engram_py.lazy import logger_of
 
 logger = logger_of(__name__)
 

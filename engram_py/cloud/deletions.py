@@ -12,7 +12,7 @@ from typing import Any
 
 from engram_py.cloud.database import Connection, rows
 from engram_py.cloud.validation import Incoming
-from engram_py.sync.mutation import KEY_LIMIT_CHARS, OWN_BLOCK, version_owner
+from engram_py.sharing.sync.mutation import KEY_LIMIT_CHARS, OWN_BLOCK, version_owner
 
 RowKey = tuple[str, str, str]  # project, entity, key
 

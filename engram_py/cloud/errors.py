@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from engram_py.errors import EngramError
-from engram_py.lazy import install_hint
+from engram_py.base.errors import EngramError
+from engram_py.base.lazy import install_hint
 
 _ROUTES = "https://github.com/engram-py/engram-py/blob/main/docs/reference/server.md"
 

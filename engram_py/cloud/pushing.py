@@ -11,14 +11,14 @@ import json
 import time
 from collections import Counter
 
+from engram_py.base.dataclass import dataclass
+from engram_py.base.times import dated, is_ahead
 from engram_py.cloud.accounts import Caller, Right, instance, rights, split_own_rows, visible
 from engram_py.cloud.database import AuditLine, Connection, one, record_audit, rows
 from engram_py.cloud.deletions import RowKey, destroyed_by, erase_versions, key_columns, remaining_rows, remove_rows
 from engram_py.cloud.errors import PolicyForbiddenError, SyncPausedError
 from engram_py.cloud.validation import EntryBatch, Incoming, Rejected
-from engram_py.dataclass import dataclass
-from engram_py.sync.mutation import rank
-from engram_py.times import dated, is_ahead
+from engram_py.sharing.sync.mutation import rank
 
 # Seqs are microseconds since 1970 where the clock allows it, and always higher than the last. So the gaps between
 # those an account sees say nothing of how much others wrote, and a database that was restored from a backup does not

@@ -20,8 +20,10 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from engram_py import __version__, asgi
-from engram_py.asgi import PRIVATE, Lingering, encoded, json_object
+from engram_py import __version__
+from engram_py.base import asgi
+from engram_py.base.asgi import PRIVATE, Lingering, encoded, json_object
+from engram_py.base.dataclass import asdict
 from engram_py.cloud import chunks
 from engram_py.cloud.accounts import Caller, CloudSettings, every, instance, visible
 from engram_py.cloud.admin import Admin
@@ -38,7 +40,6 @@ from engram_py.cloud.errors import (
 from engram_py.cloud.pushing import Pushed, push
 from engram_py.cloud.server import CONTENT_TYPE, Audience, Endpoint, Handler, Server, refusal
 from engram_py.cloud.validation import MOST_ENTRIES, parse_batch
-from engram_py.dataclass import asdict
 
 _MOST_PROJECTS_ASKED = 500
 _MOST_ADMIN_BYTES = 256 * 1024

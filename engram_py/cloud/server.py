@@ -17,7 +17,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from engram_py.asgi import PRIVATE, answered, encoded
+from engram_py.base.asgi import PRIVATE, answered, encoded
+from engram_py.base.errors import EngramError
+from engram_py.base.lazy import logger_of
 from engram_py.cloud.accounts import (
     Caller,
     CloudSettings,
@@ -36,8 +38,6 @@ from engram_py.cloud.errors import (
     TooBusyError,
     payload_of,
 )
-from engram_py.errors import EngramError
-from engram_py.lazy import logger_of
 
 logger = logger_of(__name__)
 

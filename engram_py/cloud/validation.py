@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from engram_py.asgi import json_object
+from engram_py.base.asgi import json_object
+from engram_py.base.dataclass import dataclass, replace
+from engram_py.base.times import parse_stamp, parse_time, to_text
 from engram_py.cloud.errors import InvalidBodyError, InvalidRequestError, PushTooLargeError
-from engram_py.dataclass import dataclass, replace
-from engram_py.sync.mutation import (
+from engram_py.sharing.sync.mutation import (
     OWN_BLOCK,
     PAYLOAD_LIMIT_BYTES,
     InvalidEntryError,
@@ -20,7 +21,6 @@ from engram_py.sync.mutation import (
     mutation_of,
     unpacked,
 )
-from engram_py.times import parse_stamp, parse_time, to_text
 
 MOST_ENTRIES = 500
 MOST_DEPTH = 64

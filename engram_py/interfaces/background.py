@@ -59,9 +59,9 @@ def main() -> None:
     import time
 
     from engram_py.app import Engram
-    from engram_py.dataclass import replace
-    from engram_py.errors import EngramError
-    from engram_py.settings import load_settings
+    from engram_py.base.dataclass import replace
+    from engram_py.base.errors import EngramError
+    from engram_py.base.settings import load_settings
 
     data_dir = Path(sys.argv[1])
     folder, project = sys.argv[2:4] or (data_dir, None)

@@ -8,29 +8,29 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from engram_py.anchors.values import StaleLine
 from engram_py.app import Engram
-from engram_py.capture.host_formats import is_trivial
-from engram_py.capture.passive import goal
-from engram_py.context.prompt_gate import Gated, LookedUp
-from engram_py.context.values import Context
-from engram_py.dataclass import dataclass, replace
-from engram_py.distill.table import failures
+from engram_py.base.capture.host_formats import is_trivial
+from engram_py.base.capture.passive import goal
+from engram_py.base.dataclass import dataclass, replace
+from engram_py.guidance.context.prompt_gate import Gated, LookedUp
+from engram_py.guidance.context.values import Context
+from engram_py.guidance.ledger.citations import Given, GivenCounts, counts, given_to_session
+from engram_py.guidance.ledger.costs import Cost
 from engram_py.interfaces.wording import render
 from engram_py.interfaces.wording.acting import rule_and_use
 from engram_py.interfaces.wording.context import context_text, not_merged, why_nothing
 from engram_py.interfaces.wording.phrases import anchors, plain_line, whence
 from engram_py.interfaces.wording.reasons import Door
-from engram_py.ledger.citations import Given, GivenCounts, counts, given_to_session
-from engram_py.ledger.costs import Cost
-from engram_py.observations.listing import HandEditLine, ReviewLine, UntakenLine
-from engram_py.observations.values import Observation
-from engram_py.privacy.provenance import WAITS
+from engram_py.memory.anchors.values import StaleLine
+from engram_py.memory.observations.listing import HandEditLine, ReviewLine, UntakenLine
+from engram_py.memory.observations.values import Observation
+from engram_py.memory.privacy.provenance import WAITS
+from engram_py.memory.relations.values import Relation
+from engram_py.memory.sessions import table as session_table
+from engram_py.memory.sessions.values import Prompt, Session, SessionLine
 from engram_py.recall.values import Related, Results
-from engram_py.relations.values import Relation
-from engram_py.sessions import table as session_table
-from engram_py.sessions.values import Prompt, Session, SessionLine
-from engram_py.vectors.vectors import Vectors
+from engram_py.recall.vectors.vectors import Vectors
+from engram_py.upkeep.distill.table import failures
 
 _SEARCHED, _QUERY_CHARS = 5, 200
 

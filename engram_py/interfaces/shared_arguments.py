@@ -10,7 +10,7 @@ _NAME_CHARS = 60
 
 
 class FieldArgument(NamedTuple):
-    """An argument that sets a field: a tool, a route and a command take it (``observations/arguments.py`` reads it).
+    """An argument that sets a field: a tool, a route and a command take it (``memory/observations/arguments.py`` reads it).
 
     ``tool`` is what the list of tools says of it; None: it is taken and not listed. ``option`` is the option of a
     command with the name of its value, and ``help`` what is said of that; without help the command has none.

@@ -6,25 +6,25 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 
-from engram_py.anchors.anchors import Anchors
-from engram_py.database.fts import erase
-from engram_py.database.soundness import PROMPTS, TURNS
-from engram_py.dataclass import replace
-from engram_py.observations import browse as table
-from engram_py.observations.arguments import clamp, clean_scope
-from engram_py.observations.errors import BulkFilterError
-from engram_py.observations.listing import MOST_TITLES, BulkDone, Listing, ObservationLine, Selection
-from engram_py.observations.observations import Observations
-from engram_py.observations.values import Change
-from engram_py.projects.projects import Core
-from engram_py.projects.values import AmbiguousProjectError, Place
-from engram_py.reasons import Told
+from engram_py.base.database.fts import erase
+from engram_py.base.database.soundness import PROMPTS, TURNS
+from engram_py.base.dataclass import replace
+from engram_py.base.reasons import Told
+from engram_py.memory.anchors.anchors import Anchors
+from engram_py.memory.observations import browse as table
+from engram_py.memory.observations.arguments import clamp, clean_scope
+from engram_py.memory.observations.errors import BulkFilterError
+from engram_py.memory.observations.listing import MOST_TITLES, BulkDone, Listing, ObservationLine, Selection
+from engram_py.memory.observations.observations import Observations
+from engram_py.memory.observations.values import Change
+from engram_py.memory.projects.projects import Core
+from engram_py.memory.projects.values import AmbiguousProjectError, Place
+from engram_py.memory.sessions import table as session_table
+from engram_py.memory.sessions.sessions import Sessions
 from engram_py.recall import index
 from engram_py.recall.query import parse_query
 from engram_py.recall.scope_filter import ScopeFilter, build_scope_filter
 from engram_py.recall.substitutes import rows_of_file
-from engram_py.sessions import table as session_table
-from engram_py.sessions.sessions import Sessions
 
 MOST_LISTED = 500
 _ALL = -1  # SQLite's word for no limit

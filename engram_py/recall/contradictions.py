@@ -9,24 +9,24 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import accumulate, chain, takewhile
 
-from engram_py.database.connection import of_any_driver
-from engram_py.database.mutation_queue import Journal
-from engram_py.database.store import Row, Store
-from engram_py.errors import InvalidArgumentError, StoreError
-from engram_py.lazy import logger_of, regex
-from engram_py.observations import browse, table
-from engram_py.observations.arguments import MAX_ID, clamp
-from engram_py.observations.listing import Suggestion
-from engram_py.observations.topics import FAILURE, near_topic, suggest_topic_key
-from engram_py.observations.values import Candidate, Observation
-from engram_py.projects.projects import Projects
+from engram_py.base.database.connection import of_any_driver
+from engram_py.base.database.mutation_queue import Journal
+from engram_py.base.database.store import Row, Store
+from engram_py.base.errors import InvalidArgumentError, StoreError
+from engram_py.base.lazy import logger_of, regex
+from engram_py.base.text.words import STOP_WORDS, read_words
+from engram_py.memory.observations import browse, table
+from engram_py.memory.observations.arguments import MAX_ID, clamp
+from engram_py.memory.observations.listing import Suggestion
+from engram_py.memory.observations.topics import FAILURE, near_topic, suggest_topic_key
+from engram_py.memory.observations.values import Candidate, Observation
+from engram_py.memory.projects.projects import Projects
+from engram_py.memory.relations import table as relations
+from engram_py.memory.relations.relations import moment_of
+from engram_py.memory.relations.values import Scanned, pair_id
 from engram_py.recall import index, terms
 from engram_py.recall.query import match_all, parse_query, quote
-from engram_py.relations import table as relations
-from engram_py.relations.relations import moment_of
-from engram_py.relations.values import Scanned, pair_id
-from engram_py.text.words import STOP_WORDS, read_words
-from engram_py.vectors.vectors import Vectors
+from engram_py.recall.vectors.vectors import Vectors
 
 logger = logger_of(__name__)
 

@@ -7,17 +7,17 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import date, timedelta
 from functools import cache, partial
 
-from engram_py.database.store import Store
-from engram_py.dataclass import dataclass, replace
-from engram_py.lazy import regex
-from engram_py.observations.values import DEFAULT_TYPE
+from engram_py.base.database.store import Store
+from engram_py.base.dataclass import dataclass, replace
+from engram_py.base.lazy import regex
+from engram_py.base.text.normalize import folded
+from engram_py.base.text.prompt_text import PromptText
+from engram_py.base.text.words import ENGLISH, read_words, segments
+from engram_py.base.times import Calendar
+from engram_py.memory.observations.values import DEFAULT_TYPE
 from engram_py.recall import index
 from engram_py.recall.score import Term, idf
 from engram_py.recall.terms import MOST_WORDS_ASKED, NEWEST_ROWS
-from engram_py.text.normalize import folded
-from engram_py.text.prompt_text import PromptText
-from engram_py.text.words import ENGLISH, read_words, segments
-from engram_py.times import Calendar
 
 # "Before 1 November" is everything until then: from here on.
 EARLIEST = date(1970, 1, 1)

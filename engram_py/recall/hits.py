@@ -8,19 +8,23 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
-from engram_py.anchors.anchors import Anchors
-from engram_py.anchors.values import AnchorState
-from engram_py.database.mutation_queue import Journal
-from engram_py.database.store import Store
-from engram_py.dataclass import dataclass, field, replace
-from engram_py.errors import InvalidArgumentError
-from engram_py.ledger import citations
-from engram_py.ledger.citations import citation_factor
-from engram_py.observations import table, visible
-from engram_py.observations.arguments import handles
-from engram_py.observations.values import Observation, RelationNote
-from engram_py.observations.visible import has_type
-from engram_py.reasons import Reason, Told, reason
+from engram_py.base.database.mutation_queue import Journal
+from engram_py.base.database.store import Store
+from engram_py.base.dataclass import dataclass, field, replace
+from engram_py.base.errors import InvalidArgumentError
+from engram_py.base.reasons import Reason, Told, reason
+from engram_py.base.settings import DEFAULTS
+from engram_py.base.text.words import alike, shingles
+from engram_py.base.times import parse_time
+from engram_py.guidance.ledger import citations
+from engram_py.guidance.ledger.citations import citation_factor
+from engram_py.memory.anchors.anchors import Anchors
+from engram_py.memory.anchors.values import AnchorState
+from engram_py.memory.observations import table, visible
+from engram_py.memory.observations.arguments import handles
+from engram_py.memory.observations.values import Observation, RelationNote
+from engram_py.memory.observations.visible import has_type
+from engram_py.memory.relations.table import relation_notes
 from engram_py.recall.dates import Days, is_day_term, names_days
 from engram_py.recall.proximity import Preview, preview, shares, term_finder
 from engram_py.recall.query import MAX_QUERY_CHARS, MAX_WORDS, Query
@@ -29,10 +33,6 @@ from engram_py.recall.scope_filter import ScopeFilter
 from engram_py.recall.score import Scored
 from engram_py.recall.terms import MOST_WORDS_ASKED
 from engram_py.recall.values import Hit, LadderStep, NoResults, Numbers
-from engram_py.relations.table import relation_notes
-from engram_py.settings import DEFAULTS
-from engram_py.text.words import alike, shingles
-from engram_py.times import parse_time
 
 # Each factor is small beside a word more or less, so that they settle near ties. Engram's own are of this size
 # (.10 pinned, .06 recency, .04 repetition: spec/engram-behaviour.md 1.12).
@@ -462,7 +462,7 @@ def _unusual_types(store: Store, scope: ScopeFilter, types: Sequence[str]) -> li
     """Return notes on a type that no memory has: how it is usually called."""
     if not types:
         return []
-    from engram_py.observations.topics import type_notes
+    from engram_py.memory.observations.topics import type_notes
 
     notes = type_notes(types)
     return [] if notes and has_type(store, scope.projects, types, cap=TYPES_READ) else list(notes)

@@ -8,13 +8,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, cast
 
-from engram_py.database.errors import IndexDamagedError
-from engram_py.database.store import Row, Store
-from engram_py.dataclass import dataclass
-from engram_py.observations.table import COLUMNS, SHARED, VISIBLE, read
-from engram_py.observations.values import Observation
-from engram_py.observations.visible import live_ids
-from engram_py.privacy.provenance import GIVEN
+from engram_py.base.database.errors import IndexDamagedError
+from engram_py.base.database.store import Row, Store
+from engram_py.base.dataclass import dataclass
+from engram_py.memory.observations.table import COLUMNS, SHARED, VISIBLE, read
+from engram_py.memory.observations.values import Observation
+from engram_py.memory.observations.visible import live_ids
+from engram_py.memory.privacy.provenance import GIVEN
 
 # The weight of a mention in each column of the index, in their order; in a title it depends on the length of the title
 # (``score.bm25``).

@@ -12,27 +12,27 @@ from pathlib import Path
 from sqlite3 import Connection
 from typing import TYPE_CHECKING, Any
 
-from engram_py.anchors.anchors import Anchors
-from engram_py.database import migrations
-from engram_py.database.connection import Generation, connect
-from engram_py.database.mutation_queue import Journal
-from engram_py.database.store import Store
-from engram_py.dataclass import dataclass, replace
-from engram_py.errors import EmptyQueryError, InvalidArgumentError
-from engram_py.observations import table
-from engram_py.observations.arguments import clamp, end_of
-from engram_py.observations.usage import Usage
-from engram_py.privacy.provenance import own
-from engram_py.projects.projects import Core
-from engram_py.reasons import Told, reason
+from engram_py.base.database import migrations
+from engram_py.base.database.connection import Generation, connect
+from engram_py.base.database.mutation_queue import Journal
+from engram_py.base.database.store import Store
+from engram_py.base.dataclass import dataclass, replace
+from engram_py.base.errors import EmptyQueryError, InvalidArgumentError
+from engram_py.base.reasons import Told, reason
+from engram_py.base.text.words import derived_terms
+from engram_py.base.times import to_text
+from engram_py.memory.anchors.anchors import Anchors
+from engram_py.memory.observations import table
+from engram_py.memory.observations.arguments import clamp, end_of
+from engram_py.memory.observations.usage import Usage
+from engram_py.memory.privacy.provenance import own
+from engram_py.memory.projects.projects import Core
+from engram_py.memory.relations import table as relations
+from engram_py.memory.sessions.values import Said
 from engram_py.recall import index
 from engram_py.recall.query import Query, cut_filters, match_all, match_any, parse_query
 from engram_py.recall.values import DocumentResults, Results
-from engram_py.relations import table as relations
-from engram_py.sessions.values import Said
-from engram_py.text.words import derived_terms
-from engram_py.times import to_text
-from engram_py.vectors.vectors import Vectors
+from engram_py.recall.vectors.vectors import Vectors
 
 if TYPE_CHECKING:
     from engram_py.recall.search import Search

@@ -9,9 +9,11 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence, Set
 from itertools import accumulate, pairwise
 
-from engram_py.capture.passive import unframed
-from engram_py.dataclass import dataclass
-from engram_py.lazy import regex
+from engram_py.base.capture.passive import unframed
+from engram_py.base.dataclass import dataclass
+from engram_py.base.lazy import regex
+from engram_py.base.text.normalize import folded
+from engram_py.base.text.words import is_unspaced
 from engram_py.recall.index import Length
 from engram_py.recall.score import (
     K1,
@@ -25,8 +27,6 @@ from engram_py.recall.score import (
     title_weight,
 )
 from engram_py.recall.values import Text
-from engram_py.text.normalize import folded
-from engram_py.text.words import is_unspaced
 
 # Two words of the query within this many characters of each other, about eight words, are a pair.
 PAIR_CHARS = 48

@@ -6,11 +6,11 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 
-from engram_py.dataclass import dataclass, field, replace
-from engram_py.lazy import regex
-from engram_py.reasons import Reason, reason
-from engram_py.text.normalize import folded
-from engram_py.text.words import (
+from engram_py.base.dataclass import dataclass, field, replace
+from engram_py.base.lazy import regex
+from engram_py.base.reasons import Reason, reason
+from engram_py.base.text.normalize import folded
+from engram_py.base.text.words import (
     forms,
     is_folded,
     is_foreign,

@@ -6,12 +6,14 @@ from collections.abc import Mapping, Sequence, Set
 from itertools import chain
 from typing import Generic, Protocol, TypeVar
 
-from engram_py.capture.passive import goal
-from engram_py.database.store import Store
-from engram_py.dataclass import dataclass, field, replace
-from engram_py.entities.table import has_any
-from engram_py.observations.values import Observation
-from engram_py.reasons import Reason, reason
+from engram_py.base.capture.passive import goal
+from engram_py.base.database.store import Store
+from engram_py.base.dataclass import dataclass, field, replace
+from engram_py.base.reasons import Reason, reason
+from engram_py.base.times import Calendar
+from engram_py.memory.entities.table import has_any
+from engram_py.memory.observations.values import Observation
+from engram_py.memory.sessions.values import SUMMARY_TITLE
 from engram_py.recall.dates import Days, days_asked, is_day_term, names_days, with_dates
 from engram_py.recall.index import Length, Totals, lengths, totals
 from engram_py.recall.proximity import Reader, term_finder
@@ -42,8 +44,6 @@ from engram_py.recall.substitutes import (
 )
 from engram_py.recall.terms import ProjectRows, look_up, word_terms
 from engram_py.recall.values import LadderStep, Related, Text
-from engram_py.sessions.values import SUMMARY_TITLE
-from engram_py.times import Calendar
 
 # The best by their own words, whose neighbours are looked at; of all of these, whose text is read; and how many rows
 # are asked about for the first. Recall at 10 of five sets: 40 and 24 .611, 60 and 40 .621, in the same time.

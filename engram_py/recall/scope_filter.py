@@ -6,24 +6,24 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 
-from engram_py.database.mutation_queue import Journal
-from engram_py.database.store import Store
-from engram_py.dataclass import dataclass, replace
-from engram_py.errors import InvalidTopicKeyError
-from engram_py.observations import visible
-from engram_py.observations.arguments import clean_scope
-from engram_py.observations.values import SCOPES, Observation
-from engram_py.observations.visible import SMALL
-from engram_py.projects.projects import Projects
-from engram_py.projects.values import InvalidProjectError
-from engram_py.reasons import Reason, Told, reason
+from engram_py.base.database.mutation_queue import Journal
+from engram_py.base.database.store import Store
+from engram_py.base.dataclass import dataclass, replace
+from engram_py.base.errors import InvalidTopicKeyError
+from engram_py.base.reasons import Reason, Told, reason
+from engram_py.base.text.normalize import check_text, normalize_topic_key
+from engram_py.base.times import to_text
+from engram_py.memory.observations import visible
+from engram_py.memory.observations.arguments import clean_scope
+from engram_py.memory.observations.values import SCOPES, Observation
+from engram_py.memory.observations.visible import SMALL
+from engram_py.memory.projects.projects import Projects
+from engram_py.memory.projects.values import InvalidProjectError
+from engram_py.memory.relations import table as relations
 from engram_py.recall import index
 from engram_py.recall.query import KEYS, STATES, Filters, Query, cut_filters
 from engram_py.recall.score import Neighbours
 from engram_py.recall.terms import ANYWHERE, ProjectRows
-from engram_py.relations import table as relations
-from engram_py.text.normalize import check_text, normalize_topic_key
-from engram_py.times import to_text
 
 FILTERS = KEYS
 _MOST_FILES = 500

@@ -13,8 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from engram_py.dataclass import dataclass, field
-from engram_py.reasons import Reason, reason
+from engram_py.base.dataclass import dataclass, field
+from engram_py.base.reasons import Reason, reason
 from engram_py.recall.index import Length
 
 # In a memory of ten rows every word is either everywhere or unknown. As if there were so many texts more of what

@@ -7,15 +7,18 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from engram_py.anchors.anchors import Anchors
-from engram_py.dataclass import dataclass, replace
-from engram_py.errors import EmptyQueryError, InvalidArgumentError, InvalidTopicKeyError
-from engram_py.observations import table, visible
-from engram_py.observations.arguments import clamp, handles
-from engram_py.observations.usage import Usage
-from engram_py.observations.values import Observation
-from engram_py.projects.projects import Core
-from engram_py.reasons import reason
+from engram_py.base.dataclass import dataclass, replace
+from engram_py.base.errors import EmptyQueryError, InvalidArgumentError, InvalidTopicKeyError
+from engram_py.base.reasons import reason
+from engram_py.base.text.normalize import normalize_topic_key
+from engram_py.memory.anchors.anchors import Anchors
+from engram_py.memory.observations import table, visible
+from engram_py.memory.observations.arguments import clamp, handles
+from engram_py.memory.observations.usage import Usage
+from engram_py.memory.observations.values import Observation
+from engram_py.memory.projects.projects import Core
+from engram_py.memory.sessions import table as session_table
+from engram_py.memory.sessions.values import PROMPTS_MOST, Prompt
 from engram_py.recall import index
 from engram_py.recall.hits import (
     Hits,
@@ -44,11 +47,8 @@ from engram_py.recall.score import NONE, Scored, threshold
 from engram_py.recall.substitutes import rows_of_file
 from engram_py.recall.terms import MOST_WORDS_ASKED
 from engram_py.recall.values import DocumentHit, Explain, Hit, LadderStep, Related, Results, WordNote
-from engram_py.sessions import table as session_table
-from engram_py.sessions.values import PROMPTS_MOST, Prompt
-from engram_py.text.normalize import normalize_topic_key
-from engram_py.vectors.values import SENTENCE_WEIGHT, Nearest
-from engram_py.vectors.vectors import NearMeaning, Vectors
+from engram_py.recall.vectors.values import SENTENCE_WEIGHT, Nearest
+from engram_py.recall.vectors.vectors import NearMeaning, Vectors
 
 # Of questions asked in other words than their answer's, the answer is at 1.4 to 5.5 standard deviations.
 RELATED = 1.4

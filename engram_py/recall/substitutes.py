@@ -7,18 +7,11 @@ from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from engram_py.anchors import table as anchors
-from engram_py.database.store import Store
-from engram_py.dataclass import dataclass, replace
-from engram_py.entities import table as entities
-from engram_py.lazy import regex
-from engram_py.recall import index
-from engram_py.recall import terms as vocabulary
-from engram_py.recall.query import Query, phrase, quote
-from engram_py.recall.score import Term, idf
-from engram_py.recall.terms import NEWEST_ROWS, ROW_BUDGET
-from engram_py.text.normalize import folded
-from engram_py.text.words import (
+from engram_py.base.database.store import Store
+from engram_py.base.dataclass import dataclass, replace
+from engram_py.base.lazy import regex
+from engram_py.base.text.normalize import folded
+from engram_py.base.text.words import (
     MOST_MEANT,
     PREFIX_LONGER_BY,
     STEM_FROM,
@@ -31,10 +24,17 @@ from engram_py.text.words import (
     slips_allowed,
     synonyms,
 )
+from engram_py.memory.anchors import table as anchors
+from engram_py.memory.entities import table as entities
+from engram_py.recall import index
+from engram_py.recall import terms as vocabulary
+from engram_py.recall.query import Query, phrase, quote
+from engram_py.recall.score import Term, idf
+from engram_py.recall.terms import NEWEST_ROWS, ROW_BUDGET
 
 if TYPE_CHECKING:
-    from engram_py.anchors.anchors import Anchors
-    from engram_py.entities.names import Known
+    from engram_py.memory.anchors.anchors import Anchors
+    from engram_py.memory.entities.names import Known
 
 
 # A row counts as so many mentions if it is anchored to the file, names it, or has the words of its name.
@@ -278,8 +278,8 @@ def with_entities(
 
 def _named(store: Store, text: str, projects: Sequence[str] | None) -> list[_Named]:
     """Return the entities that a question names, those with the longest names first, each word naming one."""
-    from engram_py.entities.names import slugs_of  # few memories have entities
-    from engram_py.entities.values import TOPIC
+    from engram_py.memory.entities.names import slugs_of  # few memories have entities
+    from engram_py.memory.entities.values import TOPIC
 
     words = [word.lower() for word in segments(text)][:_MOST_ASKED]
     runs: dict[str, tuple[str, ...]] = {}
@@ -306,7 +306,7 @@ def _named(store: Store, text: str, projects: Sequence[str] | None) -> list[_Nam
 
 def _term(store: Store, named: _Named, naming: Sequence[Term], *, size: int) -> Term | None:
     """Return the term of an entity; None where its words say as much, or too many rows have them."""
-    from engram_py.entities.names import Known, aliases_of
+    from engram_py.memory.entities.names import Known, aliases_of
 
     key = {"project": named.project, "scope": named.scope}
     known = Known.of(store, named.slug, **key)

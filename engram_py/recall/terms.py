@@ -7,14 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from functools import cached_property
 from itertools import accumulate
 
-from engram_py.database.store import Store
-from engram_py.dataclass import dataclass, replace
-from engram_py.lazy import regex
+from engram_py.base.database.store import Store
+from engram_py.base.dataclass import dataclass, replace
+from engram_py.base.lazy import regex
+from engram_py.base.text.normalize import folded
 from engram_py.recall import index
 from engram_py.recall.index import EVERYWHERE, Span
 from engram_py.recall.query import Query, Word, quote
 from engram_py.recall.score import Term, add, idf
-from engram_py.text.normalize import folded
 
 # The index's own tokenizer tells how it writes a word. Temporary tables live in memory, with the connection.
 _TOKENIZER = (

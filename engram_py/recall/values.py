@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from engram_py.dataclass import dataclass
-from engram_py.observations.values import MOST_COUNTED, RelationNote, Scope
-from engram_py.reasons import Reason, Told
+from engram_py.base.dataclass import dataclass
+from engram_py.base.reasons import Reason, Told
+from engram_py.memory.observations.values import MOST_COUNTED, RelationNote, Scope
 
 if TYPE_CHECKING:
-    from engram_py.anchors.values import AnchorState
+    from engram_py.memory.anchors.values import AnchorState
     from engram_py.recall.score import Evidence
 
 

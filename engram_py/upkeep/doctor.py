@@ -9,25 +9,25 @@ from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 
-from engram_py.database import backup, filesystem, health, mutation_queue
-from engram_py.database.backup import FOLDER, Backups
-from engram_py.database.compaction import log_bytes
-from engram_py.database.errors import InvalidBackupError, StoreDamagedError, StoreForeignError, StoreTooNewError
-from engram_py.database.store import Store
-from engram_py.dataclass import replace
-from engram_py.distill.table import failures
-from engram_py.errors import InvalidArgumentError, StoreError
-from engram_py.privacy.trust import arrivals
-from engram_py.projects.locate import locate
-from engram_py.projects.projects import Core, Identities
-from engram_py.reasons import amount
-from engram_py.sync.autosync.table import TARGET, is_used
-from engram_py.times import dated, due_before, passed, to_text
+from engram_py.base.database import backup, filesystem, health, mutation_queue
+from engram_py.base.database.backup import FOLDER, Backups
+from engram_py.base.database.compaction import log_bytes
+from engram_py.base.database.errors import InvalidBackupError, StoreDamagedError, StoreForeignError, StoreTooNewError
+from engram_py.base.database.store import Store
+from engram_py.base.dataclass import replace
+from engram_py.base.errors import InvalidArgumentError, StoreError
+from engram_py.base.reasons import amount
+from engram_py.base.times import dated, due_before, passed, to_text
+from engram_py.memory.privacy.trust import arrivals
+from engram_py.memory.projects.locate import locate
+from engram_py.memory.projects.projects import Core, Identities
+from engram_py.recall.vectors.vectors import Vectors
+from engram_py.sharing.sync.autosync.table import TARGET, is_used
+from engram_py.upkeep.distill.table import failures
 from engram_py.upkeep.encryption import encryption_check
 from engram_py.upkeep.hook_log import command_check, hooks_check
 from engram_py.upkeep.reindex import reindex_notes
 from engram_py.upkeep.values import Check, CheckResult, Report, check_of, evidence_of
-from engram_py.vectors.vectors import Vectors
 
 # Checks of ours that are the same thing.
 SAME = {"sqlite_lock_contention": "write_lock", "orphaned_observation_session": "orphans"}
@@ -390,7 +390,7 @@ class Doctor:
         return Check("clock", "warning", "; ".join(parts), evidence, step)
 
     def _sync(self) -> Check:
-        from engram_py.sync.autosync.service import cloud_status
+        from engram_py.sharing.sync.autosync.service import cloud_status
 
         status = cloud_status(self._store, self._journal, self._settings)
         evidence: dict[str, object] = {

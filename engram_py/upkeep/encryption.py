@@ -12,16 +12,16 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
 
-from engram_py.database import backup, filesystem, keys
-from engram_py.database.backup import Progress
-from engram_py.database.connection import KEY_COMMAND, KEY_STATE, cipher
-from engram_py.database.errors import EncryptionBusyError, EncryptionPendingError, InvalidKeyError, StoreKeyError
-from engram_py.database.keys import Kept, Kind, State
-from engram_py.database.store import Store
-from engram_py.dataclass import replace
-from engram_py.errors import ConflictError, InvalidArgumentError, StoreError
-from engram_py.files import write_atomically
-from engram_py.sessions.spool_files import FOLDER as SPOOL
+from engram_py.base.database import backup, filesystem, keys
+from engram_py.base.database.backup import Progress
+from engram_py.base.database.connection import KEY_COMMAND, KEY_STATE, cipher
+from engram_py.base.database.errors import EncryptionBusyError, EncryptionPendingError, InvalidKeyError, StoreKeyError
+from engram_py.base.database.keys import Kept, Kind, State
+from engram_py.base.database.store import Store
+from engram_py.base.dataclass import replace
+from engram_py.base.errors import ConflictError, InvalidArgumentError, StoreError
+from engram_py.base.files import write_atomically
+from engram_py.memory.sessions.spool_files import FOLDER as SPOOL
 from engram_py.upkeep.hook_log import FILE as HOOK_LOG
 from engram_py.upkeep.values import Check, Encryption
 

@@ -15,16 +15,16 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engram_py.dataclass import dataclass
-from engram_py.errors import StoreError
-from engram_py.files import read_bounded, write_atomically
-from engram_py.reasons import amount
-from engram_py.sessions.spool_files import waiting_files
-from engram_py.times import parse_time, to_text
+from engram_py.base.dataclass import dataclass
+from engram_py.base.errors import StoreError
+from engram_py.base.files import read_bounded, write_atomically
+from engram_py.base.reasons import amount
+from engram_py.base.times import parse_time, to_text
+from engram_py.memory.sessions.spool_files import waiting_files
 from engram_py.upkeep.values import Check
 
 if TYPE_CHECKING:
-    from engram_py.database.store import Store
+    from engram_py.base.database.store import Store
 
 FILE = "hooks.log"
 MOST_BYTES = 256 * 1024
@@ -46,8 +46,8 @@ class Failure:
 
 def append(data_dir: Path, *, now: datetime, agent: str, event: str, reason: str, **details: int | str) -> None:
     """Add a line; never fails, and waits for nobody. Of two that write at once, both are there."""
-    from engram_py.capture.redact import redact  # a hook that fails is rare
-    from engram_py.database.keys import MARK, seal
+    from engram_py.base.capture.redact import redact  # a hook that fails is rare
+    from engram_py.base.database.keys import MARK, seal
 
     record = details | {"at": to_text(now), "agent": agent, "event": event, "reason": reason}
     line = json.dumps({name: redact(str(value)).text[:_VALUE_CHARS] for name, value in record.items()}).encode()
@@ -77,7 +77,7 @@ def lately(data_dir: Path, now: datetime, key: bytes = b"") -> list[Failure]:
 
 
 def _opened(data_dir: Path, lines: list[bytes], key: bytes) -> Iterator[bytes]:
-    from engram_py.database.keys import unseal
+    from engram_py.base.database.keys import unseal
 
     for line in lines:
         with contextlib.suppress(ValueError, StoreError):

@@ -16,39 +16,39 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from engram_py.database import mutation_queue, runs
-from engram_py.database.compaction import give_back
-from engram_py.database.mutation_queue import Journal, get_meta, set_meta
-from engram_py.database.runs import NamedLease
-from engram_py.database.store import Row, Store
-from engram_py.dataclass import asdict, replace
-from engram_py.distill.table import is_new
-from engram_py.distill.values import Flushed
-from engram_py.entities.table import facts_since_synthesis
-from engram_py.errors import EngramError, InvalidArgumentError, StoreError
-from engram_py.lazy import logger_of, regex
-from engram_py.observations.arguments import clamp
-from engram_py.observations.listing import Stats
-from engram_py.observations.table import COLUMNS, VISIBLE
-from engram_py.observations.usage import tier
-from engram_py.observations.values import Observation
-from engram_py.privacy.provenance import own
-from engram_py.privacy.switches import oldest_kept, prune_turns
-from engram_py.projects import table as project_table
-from engram_py.projects.projects import Core, Projects
-from engram_py.relations import table as relations_table
-from engram_py.relations.relations import Relations
-from engram_py.sync.autosync import table as sync_state
-from engram_py.text.words import jaccard, shingles
-from engram_py.times import parse_time, passed, to_text
+from engram_py.base.database import mutation_queue, runs
+from engram_py.base.database.compaction import give_back
+from engram_py.base.database.mutation_queue import Journal, get_meta, set_meta
+from engram_py.base.database.runs import NamedLease
+from engram_py.base.database.store import Row, Store
+from engram_py.base.dataclass import asdict, replace
+from engram_py.base.errors import EngramError, InvalidArgumentError, StoreError
+from engram_py.base.lazy import logger_of, regex
+from engram_py.base.text.words import jaccard, shingles
+from engram_py.base.times import parse_time, passed, to_text
+from engram_py.memory.entities.table import facts_since_synthesis
+from engram_py.memory.observations.arguments import clamp
+from engram_py.memory.observations.listing import Stats
+from engram_py.memory.observations.table import COLUMNS, VISIBLE
+from engram_py.memory.observations.usage import tier
+from engram_py.memory.observations.values import Observation
+from engram_py.memory.privacy.provenance import own
+from engram_py.memory.privacy.switches import oldest_kept, prune_turns
+from engram_py.memory.projects import table as project_table
+from engram_py.memory.projects.projects import Core, Projects
+from engram_py.memory.relations import table as relations_table
+from engram_py.memory.relations.relations import Relations
+from engram_py.sharing.sync.autosync import table as sync_state
+from engram_py.upkeep.distill.table import is_new
+from engram_py.upkeep.distill.values import Flushed
 from engram_py.upkeep.values import Hot, HotReport, Maintained, PassDone, Runs, StepDone
 
 if TYPE_CHECKING:
-    from engram_py.distill.summarizing import Learning
-    from engram_py.documents.documents import Documents
-    from engram_py.entities.entities import Entities
-    from engram_py.identity.identity import Identity
-    from engram_py.vault.vault import Vault
+    from engram_py.memory.entities.entities import Entities
+    from engram_py.memory.identity.identity import Identity
+    from engram_py.recall.documents.documents import Documents
+    from engram_py.sharing.vault.vault import Vault
+    from engram_py.upkeep.distill.summarizing import Learning
 
 
 logger = logger_of(__name__)

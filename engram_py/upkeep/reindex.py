@@ -7,11 +7,11 @@ import json
 import time
 from collections.abc import Callable
 
-from engram_py.database import fts, health
-from engram_py.database.mutation_queue import get_meta, set_meta
-from engram_py.database.soundness import INDEXES, OBSERVATIONS, PASSAGES, PROMPTS, Index
-from engram_py.database.store import Row, Store
-from engram_py.text.words import derived_terms, folded_words
+from engram_py.base.database import fts, health
+from engram_py.base.database.mutation_queue import get_meta, set_meta
+from engram_py.base.database.soundness import INDEXES, OBSERVATIONS, PASSAGES, PROMPTS, Index
+from engram_py.base.database.store import Row, Store
+from engram_py.base.text.words import derived_terms, folded_words
 from engram_py.upkeep.values import Reindexed
 
 Progress = Callable[[int, int], None]

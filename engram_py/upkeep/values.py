@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from engram_py.database.runs import PassStats, Run
-from engram_py.database.store import Row
-from engram_py.dataclass import dataclass, field
-from engram_py.reasons import Told
+from engram_py.base.database.runs import PassStats, Run
+from engram_py.base.database.store import Row
+from engram_py.base.dataclass import dataclass, field
+from engram_py.base.reasons import Told
 
 CheckResult = Literal["ok", "warning", "error"]
 

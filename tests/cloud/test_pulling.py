@@ -18,12 +18,12 @@ import psycopg
 import pytest
 
 from engram_py import Draft, Engram
+from engram_py.base.dataclass import replace
+from engram_py.base.settings import Settings
 from engram_py.cloud import chunks
-from engram_py.dataclass import replace
-from engram_py.observations.values import Change
-from engram_py.settings import Settings
-from engram_py.sync.autosync import login
-from engram_py.sync.autosync.table import CloudSynced
+from engram_py.memory.observations.values import Change
+from engram_py.sharing.sync.autosync import login
+from engram_py.sharing.sync.autosync.table import CloudSynced
 from tests.cloud.asking import Client, Running, clock, entry, held_commits, new_project, wait_until_blocked
 from tests.cloud.cluster import Cluster
 from tests.cloud.test_pushing import version

@@ -12,7 +12,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from engram_py.sync.mutation import entry_of, fingerprint, mutation_of, version_digest, version_key
+from engram_py.sharing.sync.mutation import entry_of, fingerprint, mutation_of, version_digest, version_key
 from tests.cloud.asking import Client, Running, clock, entry, new_project, wait_until_blocked
 
 pytestmark = pytest.mark.postgres

@@ -18,6 +18,7 @@ import pytest
 from starlette.requests import Request
 from starlette.types import Message
 
+from engram_py.base.settings import SETTINGS
 from engram_py.cloud import routes
 from engram_py.cloud.accounts import CloudSettings, load_cloud_settings
 from engram_py.cloud.database import MIGRATION_LOCK
@@ -32,7 +33,6 @@ from engram_py.cloud.errors import (
 from engram_py.cloud.routes import read_body, takes_gzip
 from engram_py.cloud.server import Gate, prepare
 from engram_py.interfaces.cli.sync import CLOUD_COMMANDS
-from engram_py.settings import SETTINGS
 from tests.cloud.asking import Running, entry, plain_environment, server_process, wait_until_blocked
 from tests.cloud.cluster import Cluster
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from engram_py import Engram
-from engram_py.settings import Settings
+from engram_py.base.settings import Settings
 from tests.embedders import Endpoint, endpoint
 
 

@@ -13,12 +13,12 @@ from click.testing import CliRunner
 from mcp import Client
 
 from engram_py import Draft, Engram
+from engram_py.base.settings import Settings
+from engram_py.base.times import fixed_clock
 from engram_py.interfaces.cli.main import cli
 from engram_py.interfaces.http.mcp_endpoint import build_server
-from engram_py.settings import Settings
-from engram_py.times import fixed_clock
 from tests.interfaces.http.asking import asker
-from tests.memory import FakeClock
+from tests.support import FakeClock
 
 NOON = "2026-11-26T03:00:00Z"
 QUERIES = (

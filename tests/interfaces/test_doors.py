@@ -23,7 +23,8 @@ from mcp import Client
 
 import engram_py
 from engram_py import Draft, Engram
-from engram_py.errors import EngramError
+from engram_py.base.errors import EngramError
+from engram_py.base.reasons import PYTHON, operation, sentence
 from engram_py.interfaces.cli.main import cli
 from engram_py.interfaces.cli.observations import save_command, update_command
 from engram_py.interfaces.http.routing import OPERATIONS
@@ -31,8 +32,7 @@ from engram_py.interfaces.mcp.profiles import declared
 from engram_py.interfaces.shared_arguments import SAVE, UPDATE, FieldArgument
 from engram_py.interfaces.wording import render
 from engram_py.interfaces.wording.reasons import Door, call, spelled
-from engram_py.observations.values import EDITED, Change
-from engram_py.reasons import PYTHON, operation, sentence
+from engram_py.memory.observations.values import EDITED, Change
 from tests import forked
 from tests.interfaces.http.asking import Running, serving_many
 from tests.interfaces.mcp.agent import Agent, Exchange, exchange, tool_call

@@ -13,10 +13,10 @@ from click.testing import CliRunner
 from mcp import Client
 
 from engram_py import Draft, Engram
+from engram_py.base.settings import Settings
 from engram_py.interfaces.cli.main import cli
 from engram_py.interfaces.http.mcp_endpoint import build_server
-from engram_py.observations.values import Change
-from engram_py.settings import Settings
+from engram_py.memory.observations.values import Change
 from tests.upkeep.index_contents import contents
 
 Door = Callable[[Path, Path], None]

@@ -13,9 +13,9 @@ from click.testing import CliRunner, Result
 from mcp import Client
 
 from engram_py import Draft, Engram
+from engram_py.base.settings import Settings
 from engram_py.interfaces.cli.main import cli
 from engram_py.interfaces.http.mcp_endpoint import build_server
-from engram_py.settings import Settings
 from tests.interfaces.http.asking import Asker, asker
 
 ENGLISH, STATE = "Always reply in English", b'{"step": 3}\r\n\xc3\xa9\n\n'

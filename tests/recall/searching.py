@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from engram_py import Engram
-from engram_py.reasons import Reason, reason
+from engram_py.base.reasons import Reason, reason
 from engram_py.recall.values import NoResults
-from tests.memory import draft
+from tests.support import draft
 
 _NUMBERS = count(1)
 _OTHERS = ("tulips", "violins", "glaciers", "pastry", "saddles", "comets", "pottery", "beetles", "lanterns", "ferries")

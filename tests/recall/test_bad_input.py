@@ -11,13 +11,13 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from engram_py import Engram
+from engram_py.base.reasons import Reason, reason
+from engram_py.base.settings import Settings
+from engram_py.base.text.words import STOP_WORDS
 from engram_py.interfaces.wording import render
 from engram_py.interfaces.wording.reasons import spelled
-from engram_py.reasons import Reason, reason
 from engram_py.recall.query import KEYS
 from engram_py.recall.values import Results
-from engram_py.settings import Settings
-from engram_py.text.words import STOP_WORDS
 from tests.recall.searching import fill, kept
 
 QUEUE = "The retry queue drains on restart."

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engram_py import Draft, Engram
+from engram_py.base.text.prompt_text import PromptText
 from engram_py.recall.dates import dates_in, days_in
-from engram_py.text.prompt_text import PromptText
-from tests.memory import FakeClock
+from tests.support import FakeClock
 
 THURSDAY = date(2026, 3, 5)
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 
 from engram_py import Draft, Engram
-from engram_py.errors import EmptyQueryError, InvalidArgumentError
+from engram_py.base.errors import EmptyQueryError, InvalidArgumentError
+from engram_py.base.reasons import reason
 from engram_py.interfaces.wording import render
-from engram_py.observations.values import Change
-from engram_py.reasons import reason
+from engram_py.memory.observations.values import Change
+from engram_py.memory.sessions.values import Said
 from engram_py.recall.layers import ALIASES, ALL, LAYERS, Layered, SaidResults
 from engram_py.recall.substitutes import file_words
 from engram_py.recall.values import Results
-from engram_py.sessions.values import Said
-from tests.memory import FakeClock
 from tests.recall.searching import fill, ids, kept, silence
+from tests.support import FakeClock
 
 PORTS = "I said that the ports 4173 and 8443 stay open for the gateway."
 

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from engram_py import Draft, Engram
-from engram_py.database import fts, soundness
+from engram_py.base.database import fts, soundness
+from engram_py.base.text.words import derived_terms
 from engram_py.interfaces.wording import render
 from engram_py.recall.layers import SaidResults
-from engram_py.text.words import derived_terms
 from engram_py.upkeep.reindex import index_version, reindex_notes, renew_terms
-from tests.documents.conftest import sources, write
+from tests.recall.documents.conftest import sources, write
 from tests.recall.searching import fill, ids
 
 WORDS = [

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from engram_py import Engram
-from engram_py.database.store import Store
-from engram_py.observations import visible
+from engram_py.base.database.store import Store
+from engram_py.memory.observations import visible
 from engram_py.recall import index, retrieval, scope_filter, score, terms
 from engram_py.recall.scope_filter import ScopeFilter
 from engram_py.recall.score import Term

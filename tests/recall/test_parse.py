@@ -13,7 +13,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from engram_py.reasons import Reason, reason
+from engram_py.base.reasons import Reason, reason
+from engram_py.base.text.words import derived_terms
 from engram_py.recall.contradictions import may_contradict, overlap, title_words
 from engram_py.recall.query import (
     KEYS,
@@ -25,7 +26,6 @@ from engram_py.recall.query import (
     match_any,
     parse_query,
 )
-from engram_py.text.words import derived_terms
 
 
 @pytest.mark.parametrize(

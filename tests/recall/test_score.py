@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram_py.dataclass import replace
-from engram_py.ledger.citations import citation_factor
-from engram_py.observations.values import Observation
-from engram_py.reasons import reason
+from engram_py.base.dataclass import replace
+from engram_py.base.reasons import reason
+from engram_py.base.times import to_text
+from engram_py.guidance.ledger.citations import citation_factor
+from engram_py.memory.observations.values import Observation
 from engram_py.recall.hits import Signals, factors, recency
 from engram_py.recall.proximity import PAIR_SHARE, Reading, passage, read, term_finder
 from engram_py.recall.score import (
@@ -35,8 +36,7 @@ from engram_py.recall.score import (
     weigh_evidence,
 )
 from engram_py.recall.search import fuse, vector_nats
-from engram_py.times import to_text
-from engram_py.vectors.values import Nearest
+from engram_py.recall.vectors.values import Nearest
 
 USUAL = 100
 

@@ -9,11 +9,11 @@ from unicodedata import normalize
 import pytest
 
 from engram_py import Draft, Engram
-from engram_py.errors import EmptyQueryError, InvalidArgumentError, InvalidTextError
+from engram_py.base.errors import EmptyQueryError, InvalidArgumentError, InvalidTextError
+from engram_py.base.reasons import reason
 from engram_py.interfaces.wording.reasons import spelled
-from engram_py.reasons import reason
-from tests.memory import FakeClock, Opener, draft
 from tests.recall.searching import fill, ids, kept, silence
+from tests.support import FakeClock, Opener, draft
 
 
 def test_a_topic_key_finds_its_observation_first(app: Engram) -> None:

@@ -11,13 +11,13 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from engram_py import Draft, Engram
-from engram_py.errors import InvalidArgumentError
+from engram_py.base.errors import InvalidArgumentError
+from engram_py.base.reasons import Reason, reason
+from engram_py.base.settings import Settings
 from engram_py.interfaces.wording import render
-from engram_py.observations.values import Change
-from engram_py.reasons import Reason, reason
-from engram_py.settings import Settings
-from tests.memory import FakeClock, draft, system_zone
+from engram_py.memory.observations.values import Change
 from tests.recall.searching import dated, fill, ids, kept, silence
+from tests.support import FakeClock, draft, system_zone
 
 ASKED = "what did we change about the scheduler on 3 March 2026?"
 

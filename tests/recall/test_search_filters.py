@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from engram_py import Engram
-from engram_py.observations import visible
-from engram_py.reasons import reason
+from engram_py.base.reasons import reason
+from engram_py.memory.observations import visible
 from engram_py.recall import dates, index, scope_filter
-from tests.anchors.repositories import Repo, lines
-from tests.memory import FakeClock, Git, Opener, RepoMaker
+from tests.memory.anchors.repositories import Repo, lines
 from tests.recall.searching import fill, ids, kept, silence
+from tests.support import FakeClock, Git, Opener, RepoMaker
 
 # --- phrases and excluded words --------------------------------------------------------------------------------
 

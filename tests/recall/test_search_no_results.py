@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from engram_py import Engram
-from engram_py.reasons import Reason, reason
+from engram_py.base.reasons import Reason, reason
 from tests.recall.searching import ids, kept, silence
 
 pytestmark = pytest.mark.usefixtures("others")

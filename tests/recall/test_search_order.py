@@ -7,11 +7,11 @@ from math import prod
 import pytest
 
 from engram_py import Engram
-from engram_py.reasons import reason
+from engram_py.base.reasons import reason
 from engram_py.recall import retrieval, terms
 from engram_py.recall.values import Explain
-from tests.memory import FakeClock
 from tests.recall.searching import ids, kept
+from tests.support import FakeClock
 
 pytestmark = pytest.mark.usefixtures("others")
 

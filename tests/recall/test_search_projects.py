@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from engram_py import Engram
-from engram_py.reasons import Reason, reason
-from engram_py.settings import Settings
-from tests.memory import FakeClock
+from engram_py.base.reasons import Reason, reason
+from engram_py.base.settings import Settings
 from tests.recall.searching import dated, ids, kept, silence
+from tests.support import FakeClock
 
 pytestmark = pytest.mark.usefixtures("others")
 
@@ -136,7 +136,7 @@ SEARCHING = """
 import sys
 from pathlib import Path
 from engram_py import Engram
-from engram_py.settings import Settings
+from engram_py.base.settings import Settings
 with Engram(settings=Settings(Path(sys.argv[1])), directory=Path(sys.argv[2])) as app:
     for _ in range(40):
         found = app.searches.search("retry queue drain databse -redis", explain=True, floor=0.0)

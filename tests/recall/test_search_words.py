@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from engram_py import Draft, Engram
-from engram_py.reasons import reason
+from engram_py.base.reasons import reason
+from engram_py.base.text.words import segments
 from engram_py.recall.query import parse_query
-from engram_py.text.words import segments
 from tests.recall.searching import ids, kept, silence
 
 pytestmark = pytest.mark.usefixtures("others")

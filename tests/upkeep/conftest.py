@@ -1,5 +1,5 @@
 """A store, and a disk that is almost full."""
 
-from tests.database.conftest import closable_folder, small_disk, store
+from tests.base.database.conftest import closable_folder, small_disk, store
 
 __all__ = ["closable_folder", "small_disk", "store"]

@@ -16,11 +16,11 @@ from pathlib import Path
 import pytest
 
 from engram_py import Draft, Engram
-from engram_py.database import compaction, fts
-from engram_py.database.compaction import MOST_PIECES, Compaction, compact
-from engram_py.database.store import Store
-from engram_py.errors import StoreError
-from tests.memory import Opener, locked
+from engram_py.base.database import compaction, fts
+from engram_py.base.database.compaction import MOST_PIECES, Compaction, compact
+from engram_py.base.database.store import Store
+from engram_py.base.errors import StoreError
+from tests.support import Opener, locked
 from tests.upkeep.index_contents import contents
 
 SECONDS = 20.0
@@ -306,9 +306,9 @@ def test_a_server_that_is_asked_in_the_middle_waits(in_pieces: Engram, monkeypat
 _KILLED = """
 import os, sys
 from pathlib import Path
-from engram_py.database import compaction
-from engram_py.database import fts
-from engram_py.database.store import Store
+from engram_py.base.database import compaction
+from engram_py.base.database import fts
+from engram_py.base.database.store import Store
 
 fts._MERGED_PAGES = 1
 step, steps = fts.merge_some, []

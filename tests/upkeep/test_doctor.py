@@ -14,18 +14,18 @@ from types import SimpleNamespace
 import pytest
 
 from engram_py import Draft, Engram
-from engram_py.database.backup import check_backup
-from engram_py.database.errors import StoreDamagedError
-from engram_py.errors import InvalidArgumentError
-from engram_py.sessions.spool_files import put
-from engram_py.settings import load_settings
-from engram_py.sync.mutation import Mutation
-from engram_py.times import Stamp, dated, to_text
+from engram_py.base.database.backup import check_backup
+from engram_py.base.database.errors import StoreDamagedError
+from engram_py.base.errors import InvalidArgumentError
+from engram_py.base.settings import load_settings
+from engram_py.base.times import Stamp, dated, to_text
+from engram_py.memory.sessions.spool_files import put
+from engram_py.sharing.sync.mutation import Mutation
 from engram_py.upkeep import doctor, hook_log
 from engram_py.upkeep.hook_log import append, expect, lately
-from tests.database.files import damage_table, filled, opened, save
-from tests.memory import START, FakeClock, locked
-from tests.sessions.test_spool import record
+from tests.base.database.files import damage_table, filled, opened, save
+from tests.memory.sessions.test_spool import record
+from tests.support import START, FakeClock, locked
 from tests.upkeep.findings import finding, raw
 
 FTS = "title, topic_key, aliases, content, terms"

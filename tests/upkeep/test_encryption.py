@@ -19,10 +19,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from engram_py import Draft, Engram
-from engram_py.database import keys
-from engram_py.database.backup import restore
-from engram_py.database.connection import KEY_STATE, key_of
-from engram_py.database.errors import (
+from engram_py.base.database import keys
+from engram_py.base.database.backup import restore
+from engram_py.base.database.connection import KEY_STATE, key_of
+from engram_py.base.database.errors import (
     EncryptionMissingError,
     EncryptionPendingError,
     InvalidBackupError,
@@ -31,14 +31,14 @@ from engram_py.database.errors import (
     StoreDamagedError,
     StoreKeyError,
 )
-from engram_py.dataclass import replace
-from engram_py.errors import InvalidArgumentError
+from engram_py.base.dataclass import replace
+from engram_py.base.errors import InvalidArgumentError
+from engram_py.base.settings import Settings
 from engram_py.interfaces.cli.main import cli
-from engram_py.sessions import spool_files
-from engram_py.settings import Settings
+from engram_py.memory.sessions import spool_files
+from engram_py.sharing.vault.values import VaultFileError
 from engram_py.upkeep import hook_log
 from engram_py.upkeep.encryption import ReadableVaultError, decrypt, encrypt, rekey, set_aside
-from engram_py.vault.values import VaultFileError
 from tests.keychain import Ring, ring_in_place
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -459,7 +459,7 @@ def test_a_plain_memory_pays_for_none_of_it(data_dir: Path) -> None:
     filled(data_dir)
     code = "import sys; from engram_py import Engram; Engram().close(); print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert {"sqlcipher3", "keyring", "engram_py.database.keys", "cryptography"}.isdisjoint(loaded)
+    assert {"sqlcipher3", "keyring", "engram_py.base.database.keys", "cryptography"}.isdisjoint(loaded)
 
 
 # --- others have it open, and kills ---------------------------------------------------------------------------
@@ -468,8 +468,8 @@ SAVING = """
 import sys
 from pathlib import Path
 from engram_py import Draft, Engram
-from engram_py.errors import StoreError
-from engram_py.settings import Settings
+from engram_py.base.errors import StoreError
+from engram_py.base.settings import Settings
 folder = Path(sys.argv[1])
 with Engram(settings=Settings(folder), directory=folder.parent, project="widgets") as app:
     for number in range(10_000):
@@ -606,12 +606,12 @@ def test_a_file_that_is_encrypted_while_somebody_opens_it_is_opened_with_its_key
     def told(path: Path) -> bytes:
         keys_told.append(key_of(path))
         if len(keys_told) == 1:
-            monkeypatch.setattr("engram_py.database.store.key_of", key_of)
+            monkeypatch.setattr("engram_py.base.database.store.key_of", key_of)
             on(data_dir, key_file)
-            monkeypatch.setattr("engram_py.database.store.key_of", told)
+            monkeypatch.setattr("engram_py.base.database.store.key_of", told)
         return keys_told[-1]
 
-    monkeypatch.setattr("engram_py.database.store.key_of", told)
+    monkeypatch.setattr("engram_py.base.database.store.key_of", told)
     with opened(data_dir) as app:
         assert app.search("zebrafish pool").results
     assert keys_told[0] == b""

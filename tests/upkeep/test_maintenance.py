@@ -14,14 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engram_py import Draft, Engram
-from engram_py.database import runs
-from engram_py.dataclass import replace
-from engram_py.errors import InvalidArgumentError
-from engram_py.observations.usage import tier
-from engram_py.observations.values import Change
-from engram_py.settings import Settings
+from engram_py.base.database import runs
+from engram_py.base.dataclass import replace
+from engram_py.base.errors import InvalidArgumentError
+from engram_py.base.settings import Settings
+from engram_py.memory.observations.usage import tier
+from engram_py.memory.observations.values import Change
 from engram_py.upkeep.maintenance import Maintenance
-from tests.memory import FakeClock, rows_of
+from tests.support import FakeClock, rows_of
 
 FACT = "Billing runs on Debian in the cellar"
 

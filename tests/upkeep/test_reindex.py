@@ -14,14 +14,14 @@ from pathlib import Path
 import pytest
 
 from engram_py import Draft, Engram
-from engram_py.database import fts, soundness
-from engram_py.observations.values import Change
-from engram_py.settings import Settings
+from engram_py.base.database import fts, soundness
+from engram_py.base.settings import Settings
+from engram_py.memory.observations.values import Change
 from engram_py.upkeep import reindex
 from engram_py.upkeep.reindex import Reindexing
 from engram_py.upkeep.values import Reindexed
-from tests.interchange.transfer_files import furnish
-from tests.memory import FakeClock, Opener, draft
+from tests.sharing.interchange.transfer_files import furnish
+from tests.support import FakeClock, Opener, draft
 from tests.upkeep.index_contents import contents
 
 QUERIES = (
@@ -252,7 +252,7 @@ def test_two_rebuilds_at_once_are_one(lived_in: Engram, open_memory: Opener) -> 
 WRITER = """
 import sys
 from engram_py import Engram
-from engram_py.observations.values import Change, Draft
+from engram_py.memory.observations.values import Change, Draft
 
 folder, name = sys.argv[1:]
 with Engram(folder, directory=folder, project="widgets") as app:

@@ -15,8 +15,8 @@ from typing import Any
 
 import click
 
+from engram_py.base.text.normalize import visible
 from engram_py.interfaces.cli.commands import group, memory, refusing, value_command
-from engram_py.text.normalize import visible
 
 _SECONDS = 30.0
 # The server's own hint is about grants of projects, and no grant makes an admin.
@@ -79,7 +79,7 @@ def _remotely(operation: str, given: dict[str, Any]) -> Any:
 def _login() -> tuple[str, str]:
     """Return the server this machine is logged in to, and the token. Raises DatabaseNotSetError without one."""
     from engram_py.cloud.errors import DatabaseNotSetError
-    from engram_py.sync.errors import NotLoggedInError
+    from engram_py.sharing.sync.errors import NotLoggedInError
 
     with memory() as app:
         try:
@@ -132,11 +132,11 @@ def serve_command(host: str | None, port: int | None) -> None:
     It creates the tables in an empty database. On SIGTERM or Ctrl-C it finishes open requests, then exits.
     """
     need_packages()
+    from engram_py.base.settings import is_loopback
     from engram_py.cloud.accounts import load_cloud_settings
     from engram_py.cloud.routes import build_cloud_application
     from engram_py.cloud.server import prepare
     from engram_py.interfaces.http.server import listen, run_until_told, server_of
-    from engram_py.settings import is_loopback
 
     settings = load_cloud_settings()
     host = settings.host if host is None else host

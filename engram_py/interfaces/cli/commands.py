@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from engram_py.database.errors import DataDirError
-from engram_py.dataclass import is_dataclass, replace
-from engram_py.errors import EmbedderError, EngramError, NotConfirmedError
-from engram_py.files import expanded, here
-from engram_py.lazy import regex
-from engram_py.text.normalize import visible
+from engram_py.base.database.errors import DataDirError
+from engram_py.base.dataclass import is_dataclass, replace
+from engram_py.base.errors import EmbedderError, EngramError, NotConfirmedError
+from engram_py.base.files import expanded, here
+from engram_py.base.lazy import regex
+from engram_py.base.text.normalize import visible
 
 if TYPE_CHECKING:
     from engram_py.app import Engram
+    from engram_py.base.reasons import Told
+    from engram_py.base.settings import Settings
     from engram_py.interfaces.shared_arguments import FieldArgument
-    from engram_py.reasons import Told
-    from engram_py.settings import Settings
 
 
 Options = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -322,7 +322,7 @@ _TOLD = "engram.notes_of_settings"
 
 def settings() -> Settings:
     """Return the settings with ``--data-dir`` applied; warnings go to stderr, once a command."""
-    from engram_py.settings import load_settings
+    from engram_py.base.settings import load_settings
 
     root = click.get_current_context().find_root()
     loaded = load_settings(data_dir=_absolute(root.obj) if root.obj else None)

@@ -15,7 +15,7 @@ from typing import Any
 
 import click
 
-from engram_py.files import lines_of
+from engram_py.base.files import lines_of
 from engram_py.interfaces.cli.commands import print_value, refusing
 
 TOKENS = ("src/auth/tokens.py", "ACCESS_TOKEN_MINUTES = 5\n")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from engram_py.files import here
+from engram_py.base.files import here
 from engram_py.interfaces.cli.commands import (
     PATH,
     all_option,
@@ -41,7 +41,7 @@ collection_command = group(
 
 def index_documents() -> str:
     """Index what the repository of this folder has, unless that is switched off; what there is, in words."""
-    from engram_py.git.repository import find_repository
+    from engram_py.base.git.repository import find_repository
 
     chosen = settings()
     if not chosen.documents or find_repository(here()) is None:
@@ -183,7 +183,7 @@ def status_command(app: Engram, project: str | None) -> object:
 def watch_command(project: str | None, *, as_json: bool) -> None:
     """Import edits and write changes continuously, until Ctrl-C. Without the package watchfiles it looks every two
     seconds."""
-    from engram_py.vault.vault import watch
+    from engram_py.sharing.vault.vault import watch
 
     with memory() as app:
         for done in watch(app.vault, project=project):

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from engram_py.dataclass import replace
-from engram_py.errors import InvalidArgumentError
+from engram_py.base.dataclass import replace
+from engram_py.base.errors import InvalidArgumentError
 from engram_py.interfaces.cli.commands import (
     OBSERVATION_ID,
     group,
@@ -25,10 +25,10 @@ from engram_py.interfaces.cli.commands import (
     text_argument,
     value_command,
 )
-from engram_py.observations.listing import Listing
+from engram_py.memory.observations.listing import Listing
+from engram_py.memory.relations.relations import DEFAULT, STATUSES
+from engram_py.memory.relations.values import VERBS
 from engram_py.recall.contradictions import SCANNED
-from engram_py.relations.relations import DEFAULT, STATUSES
-from engram_py.relations.values import VERBS
 
 if TYPE_CHECKING:
     from engram_py.app import Engram

@@ -21,7 +21,7 @@ from engram_py.interfaces.cli.commands import (
     show,
 )
 from engram_py.interfaces.wording.render import to_json
-from engram_py.observations.listing import Listing
+from engram_py.memory.observations.listing import Listing
 
 if TYPE_CHECKING:
     from engram_py.app import Engram
@@ -82,7 +82,7 @@ def add_command(app: Engram, observation_id: int, deny: str | None, **rule: Any)
     engram guard add 14 --path 'migrations/**' --use "a new migration"
     engram guard add 15 --added 'import requests' --in '**/*.py' --use httpx
     """
-    from engram_py.guards.values import Guard
+    from engram_py.guidance.guards.values import Guard
 
     return app.guards.add(observation_id, Guard(**rule, deny=deny or ""))
 

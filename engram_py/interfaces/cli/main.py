@@ -287,7 +287,7 @@ def _commit() -> str:
     root = Path(__file__).resolve().parents[3]
     if not (root / ".git").exists() or not (root / "pyproject.toml").exists():
         return ""
-    from engram_py.git.repository import find_repository
+    from engram_py.base.git.repository import find_repository
 
     repository = find_repository(root)
     return (repository.commit if repository else None) or ""

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from engram_py.database.connection import KEY_STATE
-from engram_py.errors import EngramError, InvalidArgumentError
-from engram_py.files import lines_of, write_atomically
+from engram_py.base.database.connection import KEY_STATE
+from engram_py.base.errors import EngramError, InvalidArgumentError
+from engram_py.base.files import lines_of, write_atomically
+from engram_py.base.text.normalize import visible
 from engram_py.interfaces.cli.commands import (
     OBSERVATION_ID,
     can_ask,
@@ -35,17 +36,16 @@ from engram_py.interfaces.cli.commands import (
     text_argument,
 )
 from engram_py.interfaces.shared_arguments import SAVE, UPDATE, names_document
-from engram_py.observations.arguments import change_from, change_of, draft_of, edited_texts
-from engram_py.observations.listing import Listing
-from engram_py.observations.values import EDITED, Change, Observation
-from engram_py.text.normalize import visible
+from engram_py.memory.observations.arguments import change_from, change_of, draft_of, edited_texts
+from engram_py.memory.observations.listing import Listing
+from engram_py.memory.observations.values import EDITED, Change, Observation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from engram_py.app import Engram
-    from engram_py.observations.listing import Selection
-    from engram_py.observations.values import Observation
+    from engram_py.memory.observations.listing import Selection
+    from engram_py.memory.observations.values import Observation
 
 
 @result_command("save", field_options(SAVE), place_options)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from engram_py.files import here
+from engram_py.base.files import here
+from engram_py.base.text.normalize import visible
 from engram_py.interfaces.cli.commands import (
     OBSERVATION_ID,
     can_ask,
@@ -28,8 +29,7 @@ from engram_py.interfaces.cli.commands import (
     yes_option,
 )
 from engram_py.interfaces.cli.documents import index_documents
-from engram_py.observations.listing import Listing
-from engram_py.text.normalize import visible
+from engram_py.memory.observations.listing import Listing
 
 if TYPE_CHECKING:
     from engram_py.app import Engram
@@ -42,9 +42,9 @@ if TYPE_CHECKING:
 @json_command
 def init_command(name: str | None, force: bool, vectors: bool | None, as_json: bool) -> None:
     """Write .engram.json at the top of the repository: it names the project for everyone who clones it."""
-    from engram_py.projects.locate import locate
-    from engram_py.projects.settings_file import write_project_settings
-    from engram_py.projects.values import InvalidProjectError, normalize_project
+    from engram_py.memory.projects.locate import locate
+    from engram_py.memory.projects.settings_file import write_project_settings
+    from engram_py.memory.projects.values import InvalidProjectError, normalize_project
 
     found = locate(here())
     suggested = name if name is not None else found.name

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from engram_py.dataclass import replace
-from engram_py.errors import EmptyQueryError
+from engram_py.base.dataclass import replace
+from engram_py.base.errors import EmptyQueryError
+from engram_py.base.reasons import reason
 from engram_py.interfaces.cli.commands import (
     OBSERVATION_ID,
     all_option,
@@ -30,8 +31,7 @@ from engram_py.interfaces.cli.commands import (
     value_command,
     yes_option,
 )
-from engram_py.observations.listing import Listing
-from engram_py.reasons import reason
+from engram_py.memory.observations.listing import Listing
 
 if TYPE_CHECKING:
     from engram_py.app import Engram

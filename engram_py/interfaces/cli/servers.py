@@ -15,8 +15,8 @@ from typing import Any
 
 import click
 
-from engram_py.errors import EngramError, TerminalError
-from engram_py.files import expanded, here
+from engram_py.base.errors import EngramError, TerminalError
+from engram_py.base.files import expanded, here
 from engram_py.interfaces.cli.commands import PATH, json_command, memory, print_value, refusing, settings, value_command
 
 

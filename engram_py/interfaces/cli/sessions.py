@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
-from engram_py.database.mutation_queue import count_rows
-from engram_py.errors import InvalidArgumentError, InvalidInputError
-from engram_py.files import expanded, here, open_regular
+from engram_py.base.database.mutation_queue import count_rows
+from engram_py.base.errors import InvalidArgumentError, InvalidInputError
+from engram_py.base.files import expanded, here, open_regular
+from engram_py.base.reasons import amount
+from engram_py.base.times import to_text
 from engram_py.interfaces.cli.commands import (
     PATH,
     group,
@@ -33,13 +35,11 @@ from engram_py.interfaces.cli.commands import (
 )
 from engram_py.interfaces.cli.observations import delete_prompts
 from engram_py.interfaces.shared_arguments import unknown_names
-from engram_py.observations.listing import Listing
-from engram_py.reasons import amount
-from engram_py.times import to_text
+from engram_py.memory.observations.listing import Listing
 
 if TYPE_CHECKING:
     from engram_py.app import Engram
-    from engram_py.distill.values import Flushed
+    from engram_py.upkeep.distill.values import Flushed
 
 
 @result_command("sessions", project_options, limit_option(20, paged=True))
@@ -177,7 +177,7 @@ def ingest_command(app: Engram, file: Path, **options: Any) -> object:
 @limit_option(100, whole=True)
 def agents_command(app: Engram, agent_id: str | None) -> Listing:
     """List agents with their sessions and memories, last active first."""
-    from engram_py.sessions.checkpoints import agents
+    from engram_py.memory.sessions.checkpoints import agents
 
     return Listing("agents", agents(app.store, agent_id))
 
@@ -223,7 +223,7 @@ checkpoint_command = group("checkpoint", "Keep the state of an agent; searches d
 @project_option
 def save_command(app: Engram, file: BinaryIO, **options: Any) -> object:
     """Store a file as the latest checkpoint of a session, at most 1 MiB."""
-    from engram_py.sessions.checkpoints import LIMIT_BYTES
+    from engram_py.memory.sessions.checkpoints import LIMIT_BYTES
 
     return app.checkpoints.save(file.read(LIMIT_BYTES + 1), **options)
 

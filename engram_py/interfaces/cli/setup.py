@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from engram_py.dataclass import asdict
-from engram_py.errors import EngramError, InvalidArgumentError
-from engram_py.files import here
+from engram_py.base.dataclass import asdict
+from engram_py.base.errors import EngramError, InvalidArgumentError
+from engram_py.base.files import here
+from engram_py.base.reasons import Told
+from engram_py.base.settings import BY_NAME, Setting, SettingValue, keep_setting, setting_values
+from engram_py.base.text.normalize import visible
 from engram_py.interfaces.cli.commands import (
     can_ask,
     group,
@@ -28,9 +31,6 @@ from engram_py.interfaces.cli.commands import (
 )
 from engram_py.interfaces.hooks.entry import LEAST_LIMIT_MS, MOST_LIMIT_MS
 from engram_py.interfaces.hooks.protocol import EVENTS
-from engram_py.reasons import Told
-from engram_py.settings import BY_NAME, Setting, SettingValue, keep_setting, setting_values
-from engram_py.text.normalize import visible
 
 if TYPE_CHECKING:
     from engram_py.interfaces.setup.agents import Agent
@@ -132,7 +132,7 @@ def _restart(changed: list[Done]) -> str:
 
 def _offered(data_dir: Path) -> str:
     """Return the line about encryption, empty where the memory is encrypted."""
-    from engram_py.database.connection import KEY_STATE
+    from engram_py.base.database.connection import KEY_STATE
 
     said = "The memory is a plain file that you alone can read; `engram encrypt` encrypts it."
     return "" if (data_dir / KEY_STATE).exists() else said

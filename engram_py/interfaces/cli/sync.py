@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from engram_py.dataclass import replace
-from engram_py.errors import EngramError, InvalidArgumentError
-from engram_py.files import here
+from engram_py.base.dataclass import replace
+from engram_py.base.errors import EngramError, InvalidArgumentError
+from engram_py.base.files import here
+from engram_py.base.text.normalize import visible
 from engram_py.interfaces.cli.commands import (
     PATH,
     can_ask,
@@ -31,14 +32,13 @@ from engram_py.interfaces.cli.commands import (
 )
 from engram_py.interfaces.cli.main import LazyGroup, Row
 from engram_py.interfaces.wording.render import to_json
-from engram_py.sync.autosync.table import TARGET
-from engram_py.sync.errors import PassphraseMissingError
-from engram_py.sync.sealing import secret_of, secret_of_file
-from engram_py.text.normalize import visible
+from engram_py.sharing.sync.autosync.table import TARGET
+from engram_py.sharing.sync.errors import PassphraseMissingError
+from engram_py.sharing.sync.sealing import secret_of, secret_of_file
 
 if TYPE_CHECKING:
     from engram_py.app import Engram
-    from engram_py.sync.git.table import Adoption, GitSynced, HandEdit
+    from engram_py.sharing.sync.git.table import Adoption, GitSynced, HandEdit
 
 
 _LONGEST_TOKEN = 10_000
@@ -205,9 +205,9 @@ def sync_command(hook: str | None, cloud: bool, as_json: bool, **asked: Any) -> 
 @click.argument("theirs", type=PATH, help="The other branch's file.")
 def merge_memory_command(base: Path, ours: Path, theirs: Path) -> None:
     """Merge two edits of a memory's file, as a merge driver of git. Exit code 1: they conflict."""
-    from engram_py.git.program import Deadline, ask_git
-    from engram_py.sync.git.memory_file import merge
-    from engram_py.sync.git.memory_folder import joined_lines
+    from engram_py.base.git.program import Deadline, ask_git
+    from engram_py.sharing.sync.git.memory_file import merge
+    from engram_py.sharing.sync.git.memory_folder import joined_lines
 
     root = here()
     mine, other = ours.read_bytes(), theirs.read_bytes()
@@ -325,7 +325,7 @@ def _confirm_adoption(adoption: Adoption) -> bool:
 
 
 def _file_secret(path: Path) -> bytes:
-    from engram_py.files import read_bounded
+    from engram_py.base.files import read_bounded
 
     try:
         data = read_bounded(path, _MOST_KEY_BYTES)

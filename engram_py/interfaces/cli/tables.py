@@ -11,16 +11,16 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from engram_py.files import lines_of
+from engram_py.base.files import lines_of
+from engram_py.base.text.normalize import visible
 from engram_py.interfaces.wording.phrases import age, clock
 from engram_py.interfaces.wording.relations import end, relation
 from engram_py.interfaces.wording.search import marks, match_count, named, places
-from engram_py.observations.listing import Listing, ObservationLine, ReviewLine, Stats
-from engram_py.projects.values import ProjectLine
+from engram_py.memory.observations.listing import Listing, ObservationLine, ReviewLine, Stats
+from engram_py.memory.projects.values import ProjectLine
+from engram_py.memory.relations.values import Relation
+from engram_py.memory.sessions.values import Prompt, SessionLine
 from engram_py.recall.values import Hit, Results
-from engram_py.relations.values import Relation
-from engram_py.sessions.values import Prompt, SessionLine
-from engram_py.text.normalize import visible
 from engram_py.upkeep.values import Report
 
 if TYPE_CHECKING:

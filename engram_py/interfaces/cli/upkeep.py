@@ -14,11 +14,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from engram_py.database.connection import KEY_COMMAND, KEY_STATE
-from engram_py.database.filesystem import DATABASE_NAME
-from engram_py.dataclass import replace
-from engram_py.errors import EmbedderError, InvalidArgumentError, StoreError
-from engram_py.files import in_home
+from engram_py.base.database.connection import KEY_COMMAND, KEY_STATE
+from engram_py.base.database.filesystem import DATABASE_NAME
+from engram_py.base.dataclass import replace
+from engram_py.base.errors import EmbedderError, InvalidArgumentError, StoreError
+from engram_py.base.files import in_home
+from engram_py.base.lazy import install_command, packages_of
+from engram_py.base.reasons import reason
+from engram_py.base.text.normalize import visible
 from engram_py.interfaces.background import start_in_background
 from engram_py.interfaces.cli.commands import (
     OBSERVATION_ID,
@@ -40,14 +43,11 @@ from engram_py.interfaces.cli.commands import (
     show,
     yes_option,
 )
-from engram_py.lazy import install_command, packages_of
-from engram_py.reasons import reason
-from engram_py.text.normalize import visible
 
 if TYPE_CHECKING:
     from engram_py.app import Engram
-    from engram_py.settings import Settings
-    from engram_py.vectors.values import Embedded
+    from engram_py.base.settings import Settings
+    from engram_py.recall.vectors.values import Embedded
 
 
 @result_command("cost")
@@ -111,7 +111,7 @@ def backup_command(app: Engram, file: Path | None) -> object:
 @json_command
 def restore_command(file: Path, yes: bool, as_json: bool) -> None:
     """Replace the database by the backup FILE, after asking. The replaced file is kept, and its path is printed."""
-    from engram_py.database.backup import check_backup, restore
+    from engram_py.base.database.backup import check_backup, restore
 
     loaded = settings()
     there = loaded.data_dir / DATABASE_NAME
@@ -301,8 +301,8 @@ def on_command(model: str | None, wait: bool, as_json: bool) -> None:
 
 def turn_on(model: str | None = None, *, wait: bool = False) -> tuple[Embedded, Settings]:
     """Fetch the model, keep the setting, and compute. Raises EmbedderError: nothing is changed then."""
-    from engram_py.settings import keep_setting
-    from engram_py.vectors.protocol import parse_embedder
+    from engram_py.base.settings import keep_setting
+    from engram_py.recall.vectors.protocol import parse_embedder
 
     now = settings()
     setting = model or now.embedder or "sentence"
@@ -352,8 +352,8 @@ def offer_vectors(wanted: bool | None, *, ask: bool) -> None:
 
     Raises EmbedderError where ``--vectors`` asked for what cannot be had; else a note says so.
     """
-    from engram_py.settings import is_kept, keep_setting
-    from engram_py.vectors.model import LANES, missing
+    from engram_py.base.settings import is_kept, keep_setting
+    from engram_py.recall.vectors.model import LANES, missing
 
     now = settings()
     if wanted is None and (now.embedder or is_kept(now.data_dir, "embedder")):  # set, or declined
@@ -382,7 +382,7 @@ def offer_vectors(wanted: bool | None, *, ask: bool) -> None:
 
 def _fetch(name: str, models: Path) -> None:
     """Fetch a lane's model, saying beforehand what that does."""
-    from engram_py.vectors.model import LANES, fetch, missing, runtime
+    from engram_py.recall.vectors.model import LANES, fetch, missing, runtime
 
     lane = LANES[name]
     if not lane.folder(models).is_dir():
@@ -398,7 +398,7 @@ def _fetch(name: str, models: Path) -> None:
 @json_command
 def off_command(delete: bool, as_json: bool) -> None:
     """Search by words only. The vectors are kept, so turning them on again is quick."""
-    from engram_py.settings import keep_setting
+    from engram_py.base.settings import keep_setting
 
     now = settings()
     keep_setting(now.data_dir, "embedder", "")  # said, so that no `engram setup` asks again
@@ -487,7 +487,7 @@ def _is_own(file: Path, said: bool) -> bool:
 
 def _source(kind: str, path: Path | None) -> Path:
     """Return the path to import from; by default where the program of that kind keeps its memory."""
-    from engram_py.interchange.importers import KINDS
+    from engram_py.sharing.interchange.importers import KINDS
 
     usual = KINDS[kind][0]
     if path is None and not usual:

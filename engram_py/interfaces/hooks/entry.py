@@ -12,8 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from engram_py.dataclass import dataclass, field, replace
-from engram_py.files import expanded, here, is_folder
+from engram_py.base.dataclass import dataclass, field, replace
+from engram_py.base.files import expanded, here, is_folder
 from engram_py.interfaces.hooks.protocol import (
     AFTER_TOOL,
     EVENTS,
@@ -34,8 +34,8 @@ from engram_py.interfaces.hooks.protocol import (
 
 if TYPE_CHECKING:
     from engram_py.app import Engram
+    from engram_py.base.settings import Settings
     from engram_py.interfaces.hooks.handlers import Call
-    from engram_py.settings import Settings
 
 
 _COUNTING_SECONDS = 0.05  # for another process's write; the agent has its answer and waits for the end of the hook
@@ -84,7 +84,7 @@ class HookRun:
 
     def respond(self) -> bytes:
         """Return the bytes to print. Raises any error."""
-        from engram_py.settings import load_settings
+        from engram_py.base.settings import load_settings
 
         folder = expanded(self.arguments.data_dir)
         self.settings = load_settings(data_dir=folder if folder.is_absolute() else None)
@@ -115,7 +115,7 @@ class HookRun:
     def _is_nothing(self, event: Event, request: Request, settings: Settings) -> bool:
         """Return whether the memory need not even be opened."""
         if event == "user-prompt":
-            from engram_py.capture.host_formats import is_trivial
+            from engram_py.base.capture.host_formats import is_trivial
 
             return not request.prompt or is_trivial(request.prompt)
         act = request.act
@@ -123,7 +123,7 @@ class HookRun:
             unknown = request.outcome.failed is None and not act.files
             return act.is_nothing or (unknown and listens(self.arguments.agent, "pre-tool"))
         if event == "pre-tool" and not request.memory_tool:
-            from engram_py.database.filesystem import DATABASE_NAME
+            from engram_py.base.database.filesystem import DATABASE_NAME
 
             return act.is_nothing or not (settings.data_dir / DATABASE_NAME).exists()
         return False
@@ -171,11 +171,11 @@ class HookRun:
     def _sync(self, app: Engram) -> None:
         """Have it sent, where somebody logged in to a server and nothing else on this machine sends it, and have a
         session that is over summarized."""
-        from engram_py.errors import StoreError
+        from engram_py.base.errors import StoreError
 
         self.stage = "syncing"
         try:
-            from engram_py.sync.autosync.schedule import begin, is_due
+            from engram_py.sharing.sync.autosync.schedule import begin, is_due
 
             now, last = app.journal.moment(), self.event == "session-end"
             due = is_due(app.store, app.settings, now, last=last)
@@ -191,7 +191,7 @@ class HookRun:
             self.note(exc)
 
     def _is_to_distill(self, app: Engram) -> bool:
-        from engram_py.distill.table import is_waiting
+        from engram_py.upkeep.distill.table import is_waiting
 
         assert self.call is not None
         return app.settings.distill == "auto" and is_waiting(app.store, self.call.request.session_id)
@@ -228,7 +228,7 @@ class HookRun:
             self.spool("prompt", self.request.prompt)
             return
         if self.event in _LOOKING_BACK and self.request.last_message:
-            from engram_py.capture.passive import parse_learnings
+            from engram_py.base.capture.passive import parse_learnings
 
             if parse_learnings(self.request.last_message):
                 self.spool("learnings", self.request.last_message)
@@ -246,8 +246,8 @@ class HookRun:
         """Keep for the next hook what could not be stored now; redacted on the way."""
         if self.request is None or self.settings is None or f"{kind} {text}" in self._spooled:
             return
-        from engram_py.sessions import spool_files as spooling
-        from engram_py.times import to_text
+        from engram_py.base.times import to_text
+        from engram_py.memory.sessions import spool_files as spooling
 
         self._spooled.append(f"{kind} {text}")
         record = {
@@ -266,8 +266,8 @@ class HookRun:
 
     def note(self, exc: BaseException) -> None:
         """Say in the log what failed: the kind and the place of it, never its text, which may be somebody's words."""
-        from engram_py.errors import EngramError, StoreError
-        from engram_py.projects.values import AmbiguousProjectError
+        from engram_py.base.errors import EngramError, StoreError
+        from engram_py.memory.projects.values import AmbiguousProjectError
 
         if isinstance(exc, BadInput):
             self._log(str(exc))

@@ -10,21 +10,21 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from engram_py.app import Engram
-from engram_py.database.errors import StoreBusyError
-from engram_py.dataclass import dataclass, field, replace
-from engram_py.errors import EngramError, StoreError
-from engram_py.files import lines_of
+from engram_py.base.database.errors import StoreBusyError
+from engram_py.base.dataclass import dataclass, field, replace
+from engram_py.base.errors import EngramError, StoreError
+from engram_py.base.files import lines_of
+from engram_py.base.lazy import regex
+from engram_py.base.reasons import Told, operation, sentence
 from engram_py.interfaces.hooks.protocol import BadInput, Event, Request, listens, share_passed_on
-from engram_py.lazy import regex
-from engram_py.observations.validation import clean_session_id
-from engram_py.observations.values import Observation
-from engram_py.privacy.switches import Allowed
-from engram_py.reasons import Told, operation, sentence
-from engram_py.sessions.values import SessionNotFoundError
+from engram_py.memory.observations.validation import clean_session_id
+from engram_py.memory.observations.values import Observation
+from engram_py.memory.privacy.switches import Allowed
+from engram_py.memory.sessions.values import SessionNotFoundError
 
 if TYPE_CHECKING:
-    from engram_py.context.values import Context
-    from engram_py.ledger.citations import Surface
+    from engram_py.guidance.context.values import Context
+    from engram_py.guidance.ledger.citations import Surface
 
 
 SUBAGENT_TOKENS = 400
@@ -216,7 +216,7 @@ def shown(call: Call, context: Context, surface: Surface, *, beside: str = "") -
 
 def _inject(call: Call, context: Context, text: str, surface: Surface) -> None:
     """Record what the session was shown, and what was only named apart from it."""
-    from engram_py.context.values import POINTED
+    from engram_py.guidance.context.values import POINTED
 
     sizes = shown_sizes(context, text)
     apart = [item for section in context.sections if section.name == POINTED for item in section.items]
@@ -281,7 +281,7 @@ _HANDLE = regex(r"\[#([0-9]{1,18})\]")
 
 def shown_sizes(context: Context, text: str) -> dict[int, int]:
     """Return the observations that a text shows, with the bytes of their lines; numbers in contents do not count."""
-    from engram_py.context.values import POINTED
+    from engram_py.guidance.context.values import POINTED
 
     held = {item.id for section in context.sections for item in section.items if isinstance(item, Observation)}
     held |= set(context.remarks.summaries.values())
@@ -383,8 +383,8 @@ def _what_came(call: Call) -> None:
 
 def _files(call: Call) -> str:
     """Return what is known of the files that are about to be written, once a session."""
-    from engram_py.git.program import Deadline
-    from engram_py.ledger.citations import SURFACES
+    from engram_py.base.git.program import Deadline
+    from engram_py.guidance.ledger.citations import SURFACES
 
     app, session_id = call.app, call.request.session_id
     known = app.citations.visible(session_id, "file")
@@ -398,7 +398,7 @@ def _files(call: Call) -> str:
         return ""
     call.attempt(lambda: ensure_session(call))
     if app.settings.holdout:
-        from engram_py.context.prompt_gate import without_held_back
+        from engram_py.guidance.context.prompt_gate import without_held_back
 
         context, held = without_held_back(context, app.moments, session_id, "file")
         call.attempt(lambda: app.moments.begin(session_id, held, "file", given=False))

@@ -12,10 +12,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
-from engram_py.capture.acts import NOTHING, UNKNOWN, Act, Outcome, act_of, clean, outcome_of
-from engram_py.capture.host_formats import is_typed, typed
-from engram_py.dataclass import dataclass, field
-from engram_py.files import expanded, lines_of
+from engram_py.base.capture.acts import NOTHING, UNKNOWN, Act, Outcome, act_of, clean, outcome_of
+from engram_py.base.capture.host_formats import is_typed, typed
+from engram_py.base.dataclass import dataclass, field
+from engram_py.base.files import expanded, lines_of
 
 Event = Literal[
     "session-start",
@@ -434,7 +434,7 @@ def _text(value: Mapping[str, Any], names: tuple[str, ...], limit: int, own: Cal
 
 @lru_cache(maxsize=2)  # a prompt may be the task as well
 def _head(text: str, limit: int) -> str:
-    from engram_py.capture.redact import redact_head  # few texts are so long
+    from engram_py.base.capture.redact import redact_head  # few texts are so long
 
     return redact_head(text, limit).text
 

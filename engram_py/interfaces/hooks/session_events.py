@@ -10,14 +10,14 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
-from engram_py.dataclass import replace
-from engram_py.distill.table import any_waiting
-from engram_py.errors import EngramError, StoreError
+from engram_py.base.dataclass import replace
+from engram_py.base.errors import EngramError, StoreError
+from engram_py.base.times import parse_time, to_text
 from engram_py.interfaces.hooks.handlers import GIT_SHARE, reaches_model, rendered, shown
-from engram_py.observations.values import Observation
-from engram_py.projects.values import AmbiguousProjectError
-from engram_py.sessions.sessions import ancestors
-from engram_py.sessions.values import (
+from engram_py.memory.observations.values import Observation
+from engram_py.memory.projects.values import AmbiguousProjectError
+from engram_py.memory.sessions.sessions import ancestors
+from engram_py.memory.sessions.values import (
     SessionLine,
     SessionNotFoundError,
     TranscriptDamagedError,
@@ -25,11 +25,11 @@ from engram_py.sessions.values import (
     TranscriptRefusedError,
     TranscriptUnheardError,
 )
-from engram_py.times import parse_time, to_text
+from engram_py.upkeep.distill.table import any_waiting
 
 if TYPE_CHECKING:
     from engram_py.app import Engram
-    from engram_py.context.values import Context, Item
+    from engram_py.guidance.context.values import Context, Item
     from engram_py.interfaces.hooks.handlers import Call
 
 _INDEXING_SECONDS = 0.8
@@ -228,7 +228,7 @@ def _read_transcript(call: Call) -> None:
 
 def _learn(call: Call, text: str) -> None:
     """Keep the learnings that a message lists. Raises StoreError: what was not kept is not read either."""
-    from engram_py.capture.passive import parse_learnings
+    from engram_py.base.capture.passive import parse_learnings
 
     try:
         if parse_learnings(text):
@@ -256,9 +256,9 @@ def nudge(app: Engram, session_id: str) -> str:
         return ""
     from pathlib import Path
 
-    from engram_py.git.program import Deadline
-    from engram_py.git.repository import find_repository
-    from engram_py.git.work import work_between
+    from engram_py.base.git.program import Deadline
+    from engram_py.base.git.repository import find_repository
+    from engram_py.base.git.work import work_between
 
     repository = find_repository(Path(session["directory"] or "/"))
     if repository is None or repository.bare:

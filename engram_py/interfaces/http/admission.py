@@ -17,11 +17,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from engram_py.app import Engram
-from engram_py.dataclass import asdict, dataclass
-from engram_py.errors import InvalidTopicKeyError
+from engram_py.base.dataclass import asdict, dataclass
+from engram_py.base.errors import InvalidTopicKeyError
+from engram_py.base.text.normalize import normalize_topic_key
 from engram_py.interfaces.http.errors import ForeignOriginError, HttpError, UnauthorizedError, WrongHostError
 from engram_py.interfaces.http.routing import Operation
-from engram_py.text.normalize import normalize_topic_key
 
 MCP, PAGE, ENTRANCE, ASSETS = "/mcp", "/ui", "/ui/enter", "/ui/static"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")

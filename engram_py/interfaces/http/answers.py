@@ -19,17 +19,17 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, create_model
 
-from engram_py.anchors.values import AnchorState
-from engram_py.dataclass import is_dataclass, replace
+from engram_py.base.dataclass import is_dataclass, replace
+from engram_py.base.reasons import Told
+from engram_py.base.times import to_engram
 from engram_py.interfaces.wording.reasons import spelled
 from engram_py.interfaces.wording.relations import relation
-from engram_py.observations.arguments import clamp
-from engram_py.observations.values import Observation
-from engram_py.reasons import Told
+from engram_py.memory.anchors.values import AnchorState
+from engram_py.memory.observations.arguments import clamp
+from engram_py.memory.observations.values import Observation
+from engram_py.memory.relations.table import replacement
+from engram_py.memory.sessions.values import Session, SessionLine
 from engram_py.recall.values import Hit
-from engram_py.relations.table import replacement
-from engram_py.sessions.values import Session, SessionLine
-from engram_py.times import to_engram
 
 # A time as Engram writes it, one that may be missing, and a text that is empty where there is none.
 Time = Annotated[str, BeforeValidator(lambda text: to_engram(text) or text)]

@@ -19,8 +19,8 @@ from starlette.types import Receive, Scope, Send
 
 from engram_py import __version__
 from engram_py.app import Engram
-from engram_py.asgi import PRIVATE, answered, json_object, read_body
-from engram_py.errors import EngramError
+from engram_py.base.asgi import PRIVATE, answered, json_object, read_body
+from engram_py.base.errors import EngramError
 from engram_py.interfaces.http import (  # noqa: F401 - each module of routes registers them
     errors,
     routes_entities,
@@ -44,9 +44,9 @@ from engram_py.interfaces.http.routing import (
 )
 from engram_py.interfaces.mcp.tool_calls import count_answer
 from engram_py.interfaces.shared_arguments import mended_names, unknown_names
-from engram_py.observations.values import SCOPES
+from engram_py.memory.observations.values import SCOPES
+from engram_py.memory.relations.values import VERBS
 from engram_py.recall.scope_filter import FILTERS
-from engram_py.relations.values import VERBS
 
 # What no model reads: counted, one export would be most of what a memory costs.
 _FOR_PROGRAMS = frozenset({"/health", "/openapi.json", "/export", "/import", "/sync/status"})

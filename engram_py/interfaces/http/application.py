@@ -19,10 +19,12 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from engram_py.app import Engram
-from engram_py.asgi import Lingering
-from engram_py.database.errors import DataDirError
-from engram_py.dataclass import dataclass, replace
-from engram_py.errors import EngramError
+from engram_py.base.asgi import Lingering
+from engram_py.base.database.errors import DataDirError
+from engram_py.base.dataclass import dataclass, replace
+from engram_py.base.errors import EngramError
+from engram_py.base.lazy import logger_of
+from engram_py.base.settings import DEFAULTS, Settings, is_loopback
 from engram_py.interfaces.background import update_documents
 from engram_py.interfaces.http.admission import ASSETS, ENTRANCE, LOOPBACK, MCP, PAGE, RequestFacts, asker, refusal
 from engram_py.interfaces.http.api import Api, refused
@@ -38,8 +40,6 @@ from engram_py.interfaces.http.server import (
 from engram_py.interfaces.web import Page
 from engram_py.interfaces.web.access import Access
 from engram_py.interfaces.web.visit import OTHER_ADDRESSES
-from engram_py.lazy import logger_of
-from engram_py.settings import DEFAULTS, Settings, is_loopback
 
 logger = logger_of(__name__)
 

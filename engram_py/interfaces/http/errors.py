@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from engram_py.database.errors import StoreBusyError, StoreFullError, StoreGoneError, StoreReplacedError
-from engram_py.errors import (
+from engram_py.base.database.errors import StoreBusyError, StoreFullError, StoreGoneError, StoreReplacedError
+from engram_py.base.errors import (
     ConflictError,
     EngramError,
     InvalidInputError,
@@ -17,7 +17,7 @@ from engram_py.errors import (
     TransferError,
 )
 from engram_py.interfaces.wording.render import error_values
-from engram_py.projects.values import AmbiguousProjectError
+from engram_py.memory.projects.values import AmbiguousProjectError
 
 
 class HttpError(EngramError):

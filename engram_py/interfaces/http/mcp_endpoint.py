@@ -27,8 +27,9 @@ from starlette.types import Message, Receive, Scope, Send
 
 from engram_py import __version__
 from engram_py.app import Engram
-from engram_py.dataclass import dataclass
-from engram_py.errors import EngramError
+from engram_py.base.dataclass import dataclass
+from engram_py.base.errors import EngramError
+from engram_py.base.settings import Settings
 from engram_py.interfaces.http.routing import app_in
 from engram_py.interfaces.mcp.profiles import INSTRUCTIONS, select_tools
 from engram_py.interfaces.mcp.protocol import (
@@ -43,8 +44,7 @@ from engram_py.interfaces.mcp.protocol import (
     listing,
 )
 from engram_py.interfaces.mcp.tool_calls import ASKING_SECONDS, CLOSING_SECONDS, Memory, Question, opener
-from engram_py.sessions.sessions import SessionMode
-from engram_py.settings import Settings
+from engram_py.memory.sessions.sessions import SessionMode
 
 SPOKEN = [*HANDSHAKES, *ENVELOPED]
 SESSION_HEADER = "mcp-session-id"

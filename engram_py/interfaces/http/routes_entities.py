@@ -8,13 +8,13 @@ from typing import Annotated
 from pydantic import Field
 
 from engram_py.app import Engram
-from engram_py.entities.values import EntityChanged, EntityDetail, EntityLine, EntityList, Graph, Linked
-from engram_py.identity.table import Profile, Statement
 from engram_py.interfaces.http.answers import Answer, DeletedOut, shown
 from engram_py.interfaces.http.routing import InProject, InScope, InScopeOfSession, InSession, Needed, operation
-from engram_py.observations.listing import Fact, Note
-from engram_py.observations.values import RelationNote, Saved
-from engram_py.vault.values import FileText, FileWritten, MemoryPath, VaultExported, VaultImported, VaultStatus
+from engram_py.memory.entities.values import EntityChanged, EntityDetail, EntityLine, EntityList, Graph, Linked
+from engram_py.memory.identity.table import Profile, Statement
+from engram_py.memory.observations.listing import Fact, Note
+from engram_py.memory.observations.values import RelationNote, Saved
+from engram_py.sharing.vault.values import FileText, FileWritten, MemoryPath, VaultExported, VaultImported, VaultStatus
 
 Name = Annotated[str, Field(description="Its name, an alias or its slug.")]
 

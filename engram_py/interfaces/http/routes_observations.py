@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, StrictFloat, StrictInt
 
 from engram_py.app import Engram
-from engram_py.errors import InvalidArgumentError
+from engram_py.base.errors import InvalidArgumentError
 from engram_py.interfaces.http.answers import Answer, DeletedOut, Notes, ObservationOut, Text, limited, shown
 from engram_py.interfaces.http.errors import SaveResultNotFoundError
 from engram_py.interfaces.http.routing import (
@@ -24,15 +24,15 @@ from engram_py.interfaces.http.routing import (
 )
 from engram_py.interfaces.shared_arguments import SAVE, UPDATE
 from engram_py.interfaces.wording import render
-from engram_py.observations.arguments import change_of, check_owner, draft_of
-from engram_py.observations.browse import MOST
-from engram_py.observations.save import committed
-from engram_py.observations.values import Saved
-from engram_py.relations.relations import DEFAULT, STATUSES
-from engram_py.relations.relations import MOST as MOST_RELATIONS
-from engram_py.relations.table import replacement
-from engram_py.relations.values import Relation, RelationPage, RelationStats, Scanned
-from engram_py.sessions.values import CapturedLearnings
+from engram_py.memory.observations.arguments import change_of, check_owner, draft_of
+from engram_py.memory.observations.browse import MOST
+from engram_py.memory.observations.save import committed
+from engram_py.memory.observations.values import Saved
+from engram_py.memory.relations.relations import DEFAULT, STATUSES
+from engram_py.memory.relations.relations import MOST as MOST_RELATIONS
+from engram_py.memory.relations.table import replacement
+from engram_py.memory.relations.values import Relation, RelationPage, RelationStats, Scanned
+from engram_py.memory.sessions.values import CapturedLearnings
 
 NEWEST_FIRST = "created_at:desc"
 

@@ -9,16 +9,16 @@ from pydantic import BaseModel, Field
 
 from engram_py import __version__
 from engram_py.app import Engram
-from engram_py.database.runs import Run
-from engram_py.errors import InvalidArgumentError
-from engram_py.interchange.results import Counts, Imported
+from engram_py.base.database.runs import Run
+from engram_py.base.errors import InvalidArgumentError
 from engram_py.interfaces.http.answers import Answer, Time, in_words, shown, whole
 from engram_py.interfaces.http.errors import UnsupportedScopeError
 from engram_py.interfaces.http.routing import InProject, Needed, ProjectsQuery, Whole, operation, selected
 from engram_py.interfaces.wording.reasons import spelled
-from engram_py.observations.listing import Stats
-from engram_py.projects.values import ProjectLine, normalize_project
-from engram_py.sync.autosync.table import CloudStatus
+from engram_py.memory.observations.listing import Stats
+from engram_py.memory.projects.values import ProjectLine, normalize_project
+from engram_py.sharing.interchange.results import Counts, Imported
+from engram_py.sharing.sync.autosync.table import CloudStatus
 from engram_py.upkeep.maintenance import PASSES
 from engram_py.upkeep.values import Check, Hot, HotReport, Maintained, Report
 

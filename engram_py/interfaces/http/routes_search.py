@@ -9,11 +9,10 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field
 
 from engram_py.app import Engram
-from engram_py.context.session import PINNED, PROMPTS, RECENT, SESSIONS
-from engram_py.context.values import Context, Item, OwnFile
-from engram_py.dataclass import asdict, replace
-from engram_py.documents.values import Collection
-from engram_py.errors import EmptyFieldError, EmptyQueryError, InvalidArgumentError
+from engram_py.base.dataclass import asdict, replace
+from engram_py.base.errors import EmptyFieldError, EmptyQueryError, InvalidArgumentError
+from engram_py.guidance.context.session import PINNED, PROMPTS, RECENT, SESSIONS
+from engram_py.guidance.context.values import Context, Item, OwnFile
 from engram_py.interfaces.http.admission import is_given_personal, is_personal
 from engram_py.interfaces.http.answers import (
     Answer,
@@ -43,13 +42,14 @@ from engram_py.interfaces.http.routing import (
 )
 from engram_py.interfaces.wording import render
 from engram_py.interfaces.wording import search as words
-from engram_py.observations.errors import ObservationNotFoundError
-from engram_py.observations.listing import HandEditLine, Suggestion, UntakenLine
-from engram_py.observations.values import Neighbour, Observation, Timeline
+from engram_py.memory.observations.errors import ObservationNotFoundError
+from engram_py.memory.observations.listing import HandEditLine, Suggestion, UntakenLine
+from engram_py.memory.observations.values import Neighbour, Observation, Timeline
+from engram_py.memory.sessions.values import SessionNotFoundError
+from engram_py.recall.documents.values import Collection
 from engram_py.recall.layers import Layered, LayerResults
 from engram_py.recall.scope_filter import says_where
 from engram_py.recall.values import Results
-from engram_py.sessions.values import SessionNotFoundError
 
 FOUND = list[SearchHit] | dict[str, Any]
 Format = Literal["list", "json"]

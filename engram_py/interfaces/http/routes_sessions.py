@@ -10,9 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field
 
 from engram_py.app import Engram
-from engram_py.distill.ingesting import Ingested
-from engram_py.distill.values import Distilled, Flushed
-from engram_py.errors import InvalidArgumentError
+from engram_py.base.errors import InvalidArgumentError
 from engram_py.interfaces.http.answers import Answer, Notes, SessionOut, SessionSummary, in_words, limited, shown
 from engram_py.interfaces.http.errors import SessionConflictError, SessionIsolationError, SessionScopeError
 from engram_py.interfaces.http.routes_projects import CurrentOut, current_project
@@ -28,10 +26,10 @@ from engram_py.interfaces.http.routing import (
     operation,
     selected,
 )
-from engram_py.projects.values import normalize_project
-from engram_py.sessions.checkpoints import AgentLine, agents
-from engram_py.sessions.sessions import SESSIONS_MOST
-from engram_py.sessions.values import (
+from engram_py.memory.projects.values import normalize_project
+from engram_py.memory.sessions.checkpoints import AgentLine, agents
+from engram_py.memory.sessions.sessions import SESSIONS_MOST
+from engram_py.memory.sessions.values import (
     PROMPTS_MOST,
     Checkpoint,
     CheckpointLine,
@@ -39,6 +37,8 @@ from engram_py.sessions.values import (
     PromptSaved,
     SessionNotFoundError,
 )
+from engram_py.upkeep.distill.ingesting import Ingested
+from engram_py.upkeep.distill.values import Distilled, Flushed
 
 OWNED = "project_owned"
 # How a prompt begins that a program wrote.

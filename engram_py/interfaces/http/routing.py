@@ -17,13 +17,19 @@ from urllib.parse import parse_qsl
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError, create_model
 
 from engram_py.app import Engram
-from engram_py.dataclass import dataclass
-from engram_py.errors import EmptyFieldError, EmptyQueryError, InvalidArgumentError, InvalidInputError, InvalidTextError
-from engram_py.files import expanded
+from engram_py.base.dataclass import dataclass
+from engram_py.base.errors import (
+    EmptyFieldError,
+    EmptyQueryError,
+    InvalidArgumentError,
+    InvalidInputError,
+    InvalidTextError,
+)
+from engram_py.base.files import expanded
 from engram_py.interfaces.http.answers import answer_type
 from engram_py.interfaces.http.errors import InvalidPathError
 from engram_py.interfaces.shared_arguments import FieldArgument, as_text, is_text
-from engram_py.projects.values import AmbiguousProjectError, InvalidProjectError
+from engram_py.memory.projects.values import AmbiguousProjectError, InvalidProjectError
 
 MAX_INTEGER = 2**63 - 1
 MOST_PATH_CHARS = 4_096

@@ -28,9 +28,9 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import HANDLED_SIGNALS
 
-from engram_py.dataclass import dataclass
+from engram_py.base.dataclass import dataclass
+from engram_py.base.settings import is_loopback
 from engram_py.interfaces.http.errors import AddressInUseError, AddressUnusableError, TokenRequiredError
-from engram_py.settings import is_loopback
 
 BACKLOG = 128
 _ASK_SECONDS = 1.0

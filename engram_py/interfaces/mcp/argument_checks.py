@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from engram_py.errors import InvalidInputError
+from engram_py.base.errors import InvalidInputError
+from engram_py.base.lazy import regex
 from engram_py.interfaces.shared_arguments import as_text
-from engram_py.lazy import regex
 
 _SHOWN_CHARS = 60
 # The names that templates of models give the element of an argument: <parameter name="type">, <parameter=type>,

@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import Any, cast
 
 import engram_py
-from engram_py.dataclass import dataclass
+from engram_py.base.dataclass import dataclass
 
 State = tuple[int, int, int]
 

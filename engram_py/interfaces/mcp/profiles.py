@@ -11,11 +11,11 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engram_py.errors import InvalidInputError
+from engram_py.base.errors import InvalidInputError
 
 if TYPE_CHECKING:
+    from engram_py.guidance.ledger.costs import ProfileCost
     from engram_py.interfaces.mcp.tool_registry import Tool
-    from engram_py.ledger.costs import ProfileCost
 
 
 INSTRUCTIONS = """\
@@ -129,7 +129,7 @@ def _with_more(tool: dict[str, Any]) -> dict[str, Any]:
 
 def profile_costs() -> tuple[ProfileCost, ...]:
     """Return each profile's cost before anything is asked: the list of its tools, and the instructions."""
-    from engram_py.ledger.costs import ProfileCost, tokens_of
+    from engram_py.guidance.ledger.costs import ProfileCost, tokens_of
 
     instructions = len(INSTRUCTIONS.encode())
     sizes = {name: len(json.dumps(listed(tools)).encode()) for name, tools in PROFILES.items()}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeGuard
 from urllib.parse import quote, unquote
 
 from engram_py import __version__
-from engram_py.errors import EngramError, InvalidArgumentError, InvalidInputError, NotFoundError
+from engram_py.base.errors import EngramError, InvalidArgumentError, InvalidInputError, NotFoundError
 from engram_py.interfaces.mcp.profiles import INSTRUCTIONS, declared, listed
 from engram_py.interfaces.shared_arguments import as_text, is_text
 

@@ -19,7 +19,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engram_py.errors import EngramError
+from engram_py.base.errors import EngramError
+from engram_py.base.lazy import logger_of
+from engram_py.base.settings import Settings, load_settings
 from engram_py.interfaces.mcp.profiles import select_tools
 from engram_py.interfaces.mcp.protocol import (
     INTERNAL_ERROR,
@@ -32,8 +34,6 @@ from engram_py.interfaces.mcp.protocol import (
     plain_id,
 )
 from engram_py.interfaces.mcp.tool_calls import ASKING_SECONDS, Memory, Question, opener
-from engram_py.lazy import logger_of
-from engram_py.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from engram_py.app import Engram
@@ -216,7 +216,7 @@ class Roots:
         from urllib.parse import urlsplit
         from urllib.request import url2pathname
 
-        from engram_py.projects.locate import workspace
+        from engram_py.memory.projects.locate import workspace
 
         return workspace(Path.cwd(), [Path(url2pathname(urlsplit(uri).path)) for uri in self._uris])
 

@@ -11,18 +11,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from engram_py.dataclass import dataclass, replace
-from engram_py.errors import EngramError, ServeError
+from engram_py.base.dataclass import dataclass, replace
+from engram_py.base.errors import EngramError, ServeError
+from engram_py.base.lazy import logger_of
 from engram_py.interfaces.mcp.argument_checks import UnknownArgumentError
 from engram_py.interfaces.shared_arguments import as_text
-from engram_py.lazy import logger_of
 
 if TYPE_CHECKING:
     from engram_py.app import Engram
+    from engram_py.base.settings import Settings
     from engram_py.interfaces.mcp.own_files import OwnFiles
     from engram_py.interfaces.mcp.tool_registry import Tool
-    from engram_py.observations.values import Candidate
-    from engram_py.settings import Settings
+    from engram_py.memory.observations.values import Candidate
 
 
 logger = logger_of(__name__)
@@ -132,7 +132,7 @@ def opener(
             raise failure
         from engram_py.app import Engram
         from engram_py.interfaces.background import update_documents
-        from engram_py.sessions.sessions import ancestors
+        from engram_py.memory.sessions.sessions import ancestors
 
         app = Engram(
             settings=settings,
@@ -282,7 +282,7 @@ def _answered(
 
 def _check_project(app: Engram, expected: str, tool: Tool, values: Mapping[str, Any]) -> None:
     """Raises ProjectMismatchError where a call would write elsewhere than expected, InvalidProjectError."""
-    from engram_py.observations.arguments import check_owner, check_place
+    from engram_py.memory.observations.arguments import check_owner, check_place
 
     ids = tool.named_ids(values)
     for number in ids:
@@ -301,7 +301,7 @@ def _asked(value: Any, worded: Callable[[object], str]) -> Json | Question:
     if older is None:
         return _result(worded(value))
     from engram_py.interfaces.wording.relations import replaces
-    from engram_py.observations.values import RelationNote
+    from engram_py.memory.observations.values import RelationNote
 
     others = tuple(one for one in value.candidates if one is not older)
     note = RelationNote("replaced", older.id, older.title)
@@ -312,7 +312,7 @@ def _asked(value: Any, worded: Callable[[object], str]) -> Json | Question:
 
 def _contradicted(value: object) -> Candidate | None:
     """Return what a save most likely contradicts: decisions, policies and preferences exclude each other."""
-    from engram_py.observations.values import REVIEW_MONTHS, Saved
+    from engram_py.memory.observations.values import REVIEW_MONTHS, Saved
 
     if not isinstance(value, Saved) or value.type not in REVIEW_MONTHS:
         return None

@@ -16,8 +16,9 @@ from functools import cached_property
 from types import SimpleNamespace, UnionType
 from typing import Annotated, Any, ParamSpec, TypeVar
 
-from engram_py.dataclass import dataclass, field
-from engram_py.errors import InvalidArgumentError, InvalidTextError
+from engram_py.base.dataclass import dataclass, field
+from engram_py.base.errors import InvalidArgumentError, InvalidTextError
+from engram_py.base.lazy import regex
 from engram_py.interfaces.mcp.argument_checks import SwallowedArgumentsError, UnknownArgumentError, swallowed
 from engram_py.interfaces.shared_arguments import (
     FieldArgument,
@@ -28,7 +29,6 @@ from engram_py.interfaces.shared_arguments import (
     nearest,
     unknown_names,
 )
-from engram_py.lazy import regex
 
 REQUIRED: Any = object()
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Annotated, Any
 
-from engram_py.errors import EmptyFieldError, InvalidArgumentError
+from engram_py.base.errors import EmptyFieldError, InvalidArgumentError
 from engram_py.interfaces.mcp.tool_registry import (
     DELETES,
     QUIET,
@@ -22,23 +22,29 @@ from engram_py.interfaces.mcp.tool_registry import (
     tool,
 )
 from engram_py.interfaces.mcp.tools_memory import Project, Scope, SessionId
-from engram_py.observations.listing import Listing
-from engram_py.observations.values import Changed
-from engram_py.relations.values import VERBS
+from engram_py.memory.observations.listing import Listing
+from engram_py.memory.observations.values import Changed
+from engram_py.memory.relations.values import VERBS
 
 if TYPE_CHECKING:
     from engram_py.app import Engram
-    from engram_py.distill.ingesting import Ingested
-    from engram_py.entities.values import EntityChanged, EntityDetail, EntityList, Graph, Linked
-    from engram_py.identity.table import Profile
-    from engram_py.observations.listing import Stats
-    from engram_py.observations.values import Saved
-    from engram_py.projects.values import CurrentProject, Merged
+    from engram_py.memory.entities.values import EntityChanged, EntityDetail, EntityList, Graph, Linked
+    from engram_py.memory.identity.table import Profile
+    from engram_py.memory.observations.listing import Stats
+    from engram_py.memory.observations.values import Saved
+    from engram_py.memory.projects.values import CurrentProject, Merged
+    from engram_py.memory.relations.values import Relation
+    from engram_py.memory.sessions.values import (
+        CapturedLearnings,
+        Checkpoint,
+        CheckpointLine,
+        PromptSaved,
+        SessionState,
+    )
     from engram_py.recall.layers import Layered, LayerResults
-    from engram_py.relations.values import Relation
-    from engram_py.sessions.values import CapturedLearnings, Checkpoint, CheckpointLine, PromptSaved, SessionState
+    from engram_py.sharing.vault.values import FileList, FileText, FileWritten
+    from engram_py.upkeep.distill.ingesting import Ingested
     from engram_py.upkeep.values import Maintained, Report
-    from engram_py.vault.values import FileList, FileText, FileWritten
 
 
 # As in tools_memory: what only a call needs is imported by the call.

@@ -20,10 +20,10 @@ from engram_py.interfaces.shared_arguments import SAVE, UPDATE
 # The list of tools is answered before anything of the memory is imported: that is a tenth of a server's start.
 if TYPE_CHECKING:
     from engram_py.app import Engram
-    from engram_py.context.values import Context
-    from engram_py.documents.values import Opened, OpenedSeveral
-    from engram_py.observations.listing import Suggestion
-    from engram_py.observations.values import Changed, Detail, Saved, Timeline
+    from engram_py.guidance.context.values import Context
+    from engram_py.memory.observations.listing import Suggestion
+    from engram_py.memory.observations.values import Changed, Detail, Saved, Timeline
+    from engram_py.recall.documents.values import Opened, OpenedSeveral
     from engram_py.recall.layers import Layered, LayerResults
 
 Project = Annotated[str | None, Field(description="Default: the current one.")]
@@ -35,7 +35,7 @@ Scope = Annotated[str | None, Field(description="project, personal (yours, every
 def mem_save(app: Engram, capture_prompt: Annotated[bool, QUIET] = True, **given: Any) -> Saved:
     """Keep one decision, bug fix with its cause, pattern, gotcha or preference for later sessions. Call it right
     after each, unasked."""
-    from engram_py.observations.arguments import draft_of
+    from engram_py.memory.observations.arguments import draft_of
 
     return app.observations.save(draft_of(given), project=given["project"], session_id=given["session_id"])
 
@@ -120,7 +120,7 @@ def mem_get_observation(
 @tool(title="Correct a memory", hints=WRITES, aliases={"observation_id": "id"}, fields=UPDATE)
 def mem_update(app: Engram, id: ObservationId, **given: Any) -> Changed:
     """Correct an observation that is wrong; its old text stays in its history."""
-    from engram_py.observations.arguments import change_of
+    from engram_py.memory.observations.arguments import change_of
 
     return app.observations.update(id, change_of(given))
 

@@ -21,7 +21,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
 
-from engram_py.dataclass import dataclass, field, replace
+from engram_py.base.dataclass import dataclass, field, replace
 from engram_py.interfaces.hooks.protocol import listens
 from engram_py.interfaces.setup.file_edits import Edit, FileEdits, Format, ListItem, Member, Text
 from engram_py.interfaces.setup.machine import Launcher, Machine

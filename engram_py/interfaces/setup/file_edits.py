@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from engram_py.dataclass import dataclass
-from engram_py.files import lines_of
+from engram_py.base.dataclass import dataclass
+from engram_py.base.files import lines_of
 from engram_py.interfaces.setup.formats import MISSING, Document, KeyPath, UnreadableTextError
 from engram_py.interfaces.setup.manifest import (
     FileState,

@@ -11,9 +11,9 @@ import tomllib
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from engram_py.dataclass import dataclass
-from engram_py.files import lines_of
-from engram_py.lazy import regex
+from engram_py.base.dataclass import dataclass
+from engram_py.base.files import lines_of
+from engram_py.base.lazy import regex
 
 MISSING: Final = object()
 

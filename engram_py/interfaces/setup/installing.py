@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from engram_py import __version__
-from engram_py.dataclass import dataclass
-from engram_py.files import real_path
+from engram_py.base.dataclass import dataclass
+from engram_py.base.files import real_path
+from engram_py.base.times import utc_now
 from engram_py.interfaces.setup import file_edits
 from engram_py.interfaces.setup.agents import (
     AGENTS,
@@ -54,7 +55,6 @@ from engram_py.interfaces.setup.manifest import (
     remove_empty,
     replace,
 )
-from engram_py.times import utc_now
 from engram_py.upkeep.hook_log import expect
 
 PLUGIN_USER = "claude-code@user"

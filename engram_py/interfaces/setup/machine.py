@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from engram_py.dataclass import dataclass
-from engram_py.files import expanded, in_home
-from engram_py.lazy import install_source
+from engram_py.base.dataclass import dataclass
+from engram_py.base.files import expanded, in_home
+from engram_py.base.lazy import install_source
 
 System = Literal["linux", "darwin", "windows"]
 
@@ -214,7 +214,7 @@ def launcher(machine: Machine, *, data_dir: Path | None = None, executable: str 
 def current_launcher(machine: Machine, data_dir: Path) -> Launcher:
     """Return the launcher for ``data_dir``, named unless it is the default: an agent started from a menu does not see
     the variables of this shell."""
-    from engram_py.settings import load_settings
+    from engram_py.base.settings import load_settings
 
     plain = {name: value for name, value in machine.environ.items() if name != "ENGRAM_DATA_DIR"}
     return launcher(machine, data_dir=data_dir if data_dir != load_settings(plain).data_dir else None)

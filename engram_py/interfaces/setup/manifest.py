@@ -16,10 +16,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from engram_py.database.filesystem import prepare_data_dir
-from engram_py.dataclass import asdict, dataclass, field
-from engram_py.errors import SetupError
-from engram_py.files import write_atomically
+from engram_py.base.database.filesystem import prepare_data_dir
+from engram_py.base.dataclass import asdict, dataclass, field
+from engram_py.base.errors import SetupError
+from engram_py.base.files import write_atomically
 from engram_py.interfaces.setup.formats import UnreadableTextError
 
 

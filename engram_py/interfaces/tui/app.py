@@ -16,8 +16,8 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from engram_py.app import Engram
-from engram_py.errors import EngramError
-from engram_py.guards.values import GuardLine
+from engram_py.base.errors import EngramError
+from engram_py.guidance.guards.values import GuardLine
 from engram_py.interfaces.cli.observations import edit_in_editor
 from engram_py.interfaces.tui import changes, panels
 from engram_py.interfaces.tui.navigation import (
@@ -32,11 +32,11 @@ from engram_py.interfaces.tui.navigation import (
 )
 from engram_py.interfaces.tui.previews import AskScreen, ChoiceScreen, KeysScreen
 from engram_py.interfaces.wording.render import person_text
-from engram_py.observations.arguments import live_observation
-from engram_py.observations.errors import BulkFilterError
-from engram_py.observations.values import Change, Observation
-from engram_py.projects.values import ProjectLine
-from engram_py.relations.values import VERBS, Relation
+from engram_py.memory.observations.arguments import live_observation
+from engram_py.memory.observations.errors import BulkFilterError
+from engram_py.memory.observations.values import Change, Observation
+from engram_py.memory.projects.values import ProjectLine
+from engram_py.memory.relations.values import VERBS, Relation
 
 T = TypeVar("T")
 

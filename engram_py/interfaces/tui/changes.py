@@ -10,14 +10,14 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from engram_py.app import Engram
-from engram_py.dataclass import dataclass
-from engram_py.errors import EmptyFieldError, InvalidArgumentError
-from engram_py.guards.values import GuardLine
+from engram_py.base.dataclass import dataclass
+from engram_py.base.errors import EmptyFieldError, InvalidArgumentError
+from engram_py.guidance.guards.values import GuardLine
 from engram_py.interfaces.cli.commands import local_now
 from engram_py.interfaces.wording import render
-from engram_py.observations.arguments import live_observation
-from engram_py.observations.values import DEFAULT_TYPE, Change, Draft, Observation
-from engram_py.relations.values import Version
+from engram_py.memory.observations.arguments import live_observation
+from engram_py.memory.observations.values import DEFAULT_TYPE, Change, Draft, Observation
+from engram_py.memory.relations.values import Version
 
 T = TypeVar("T")
 _REASON = "merged in the terminal"

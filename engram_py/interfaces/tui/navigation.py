@@ -28,8 +28,8 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widgets import Input, Static
 
-from engram_py.dataclass import dataclass
-from engram_py.lazy import regex
+from engram_py.base.dataclass import dataclass
+from engram_py.base.lazy import regex
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

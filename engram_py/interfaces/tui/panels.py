@@ -7,16 +7,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol, cast
 
-from engram_py.failures.fixes import FixLine
-from engram_py.identity.table import Statement
+from engram_py.guidance.failures.fixes import FixLine
 from engram_py.interfaces.screen_values import FailedSession, Waiting, called, review, session_names
 from engram_py.interfaces.tui import previews
 from engram_py.interfaces.tui.changes import RUNS, View
 from engram_py.interfaces.tui.navigation import PAGE, ListRow, Part, shown_line
 from engram_py.interfaces.wording.phrases import age, amount
-from engram_py.projects.values import ProjectLine
+from engram_py.memory.identity.table import Statement
+from engram_py.memory.projects.values import ProjectLine
+from engram_py.memory.relations.values import Relation
 from engram_py.recall.values import Related, Results
-from engram_py.relations.values import Relation
 
 _HITS = 20
 

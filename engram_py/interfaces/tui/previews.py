@@ -14,8 +14,9 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
 
-from engram_py.failures.fixes import FixLine
-from engram_py.guards.values import GuardLine, Offered
+from engram_py.guidance.failures.fixes import FixLine
+from engram_py.guidance.guards.values import GuardLine, Offered
+from engram_py.guidance.ledger.citations import Given, sessions_given
 from engram_py.interfaces import screen_values
 from engram_py.interfaces.tui.changes import View
 from engram_py.interfaces.tui.navigation import MARKDOWN, ListRow, Part, content, shown_line
@@ -24,9 +25,8 @@ from engram_py.interfaces.wording.acting import rule_and_use
 from engram_py.interfaces.wording.context import nearly
 from engram_py.interfaces.wording.phrases import age, amount, one_line
 from engram_py.interfaces.wording.reasons import spelled
-from engram_py.ledger.citations import Given, sessions_given
+from engram_py.memory.relations.values import VERBS, Relation
 from engram_py.recall.values import Hit, Related, Results
-from engram_py.relations.values import VERBS, Relation
 
 HEADING, FAINT = "bold", "dim"
 _SESSIONS, _PROMPT_CHARS, _PROMPTS, _TITLE_CHARS, _RUNS = 20, 600, 50, 100, 10

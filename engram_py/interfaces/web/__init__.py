@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from engram_py.app import Engram
-from engram_py.errors import EngramError
+from engram_py.base.errors import EngramError
 
 if TYPE_CHECKING:
     from engram_py.interfaces.web.application import PageApplication

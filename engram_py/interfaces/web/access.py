@@ -14,9 +14,9 @@ from collections.abc import Callable
 from html import escape
 from pathlib import Path
 
-from engram_py.database.errors import DataDirError
-from engram_py.errors import ServeError
-from engram_py.files import read_secret, reason, write_atomically
+from engram_py.base.database.errors import DataDirError
+from engram_py.base.errors import ServeError
+from engram_py.base.files import read_secret, reason, write_atomically
 from engram_py.interfaces.http.errors import HttpError
 
 

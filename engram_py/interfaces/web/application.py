@@ -17,10 +17,10 @@ from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from engram_py.app import Engram
-from engram_py.asgi import answered, read_body
-from engram_py.database.mutation_queue import count_rows
-from engram_py.database.store import Store
-from engram_py.errors import EngramError, StoreError
+from engram_py.base.asgi import answered, read_body
+from engram_py.base.database.mutation_queue import count_rows
+from engram_py.base.database.store import Store
+from engram_py.base.errors import EngramError, StoreError
 from engram_py.interfaces.http.api import WORKERS
 from engram_py.interfaces.http.errors import (
     BodyTooLargeError,
@@ -33,7 +33,7 @@ from engram_py.interfaces.http.routing import check_text, fields_of
 from engram_py.interfaces.web import access, pages, pages_memory  # noqa: F401 - each module of pages registers its own
 from engram_py.interfaces.web.rendering import STATIC, assets, templates
 from engram_py.interfaces.web.visit import HOME, OTHER_ADDRESSES, PAGES, Goto, Shown, Undo, Visit, version_of
-from engram_py.projects import table as project_table
+from engram_py.memory.projects import table as project_table
 
 ENTER, EVENTS = "/ui/enter", "/ui/events"
 MOST_FORM = 1024 * 1024

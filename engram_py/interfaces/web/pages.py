@@ -8,9 +8,13 @@ from datetime import datetime, tzinfo
 from itertools import groupby
 from typing import Any
 
-from engram_py.capture.redact import PREFIXED
-from engram_py.dataclass import dataclass, fields
-from engram_py.errors import InvalidArgumentError, InvalidInputError
+from engram_py.base.capture.redact import PREFIXED
+from engram_py.base.dataclass import dataclass, fields
+from engram_py.base.errors import InvalidArgumentError, InvalidInputError
+from engram_py.base.settings import BY_NAME, Setting, keep_setting, setting_values
+from engram_py.base.times import parse_time
+from engram_py.guidance.ledger.citations import Given, GivenCounts, counts, given_in_vain, given_to_session, most_cited
+from engram_py.guidance.ledger.costs import never_used, session_tokens, weekly
 from engram_py.interfaces.screen_values import (
     Explained,
     as_a_hook,
@@ -27,17 +31,13 @@ from engram_py.interfaces.wording.context import why_nothing
 from engram_py.interfaces.wording.phrases import clock
 from engram_py.interfaces.wording.projects import clearing
 from engram_py.interfaces.wording.upkeep import compared
-from engram_py.ledger.citations import Given, GivenCounts, counts, given_in_vain, given_to_session, most_cited
-from engram_py.ledger.costs import never_used, session_tokens, weekly
-from engram_py.observations.values import SCOPES, TYPES, Observation
-from engram_py.privacy.switches import SWITCHES, turns_kept
-from engram_py.projects.table import latest_names
+from engram_py.memory.observations.values import SCOPES, TYPES, Observation
+from engram_py.memory.privacy.switches import SWITCHES, turns_kept
+from engram_py.memory.projects.table import latest_names
+from engram_py.memory.sessions.checkpoints import last_active
+from engram_py.memory.sessions.table import first_prompts
+from engram_py.memory.sessions.values import SessionLine
 from engram_py.recall.values import Results
-from engram_py.sessions.checkpoints import last_active
-from engram_py.sessions.table import first_prompts
-from engram_py.sessions.values import SessionLine
-from engram_py.settings import BY_NAME, Setting, keep_setting, setting_values
-from engram_py.times import parse_time
 
 # Few enough that no page is taller than 4,000 pixels on a phone.
 _HITS, _LATEST, _ROWS, _ENTITIES, _PROJECTS = 15, 20, 20, 40, 20

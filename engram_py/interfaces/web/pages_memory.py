@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
-from engram_py.errors import EmptyFieldError, EngramError, InvalidArgumentError, TextTooLongError
+from engram_py.base.errors import EmptyFieldError, EngramError, InvalidArgumentError, TextTooLongError
+from engram_py.guidance.ledger.citations import sessions_given
 from engram_py.interfaces.screen_values import Waiting, review, session_names
 from engram_py.interfaces.web.access import ChangeExpiredError
 from engram_py.interfaces.web.rendering import diff, files_of, history, not_here, where_it_was_saved
@@ -25,17 +26,16 @@ from engram_py.interfaces.web.visit import (
 )
 from engram_py.interfaces.wording import render
 from engram_py.interfaces.wording.phrases import whence
-from engram_py.ledger.citations import sessions_given
-from engram_py.observations.arguments import (
+from engram_py.memory.observations.arguments import (
     change_back,
     change_from,
     edited_texts,
     kept_observation,
     live_observation,
 )
-from engram_py.observations.errors import ChangedMeanwhileError, ObservationNotFoundError
-from engram_py.observations.listing import Made
-from engram_py.observations.values import (
+from engram_py.memory.observations.errors import ChangedMeanwhileError, ObservationNotFoundError
+from engram_py.memory.observations.listing import Made
+from engram_py.memory.observations.values import (
     CONTENT_LIMIT_BYTES,
     DEFAULT_TYPE,
     EDITED,
@@ -45,8 +45,8 @@ from engram_py.observations.values import (
     Draft,
     Observation,
 )
-from engram_py.projects.table import latest_names
-from engram_py.relations.values import VERBS, Relation, Version
+from engram_py.memory.projects.table import latest_names
+from engram_py.memory.relations.values import VERBS, Relation, Version
 
 _PATH = "/ui/memory/{id}"
 _SESSIONS, _VERSIONS = 20, 10

@@ -20,17 +20,17 @@ from urllib.parse import urlencode, urlsplit
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from engram_py.anchors.values import AnchorState
 from engram_py.app import Engram
-from engram_py.dataclass import dataclass
-from engram_py.files import is_folder
+from engram_py.base.dataclass import dataclass
+from engram_py.base.files import is_folder
+from engram_py.base.lazy import regex
 from engram_py.interfaces.screen_values import called
 from engram_py.interfaces.wording.phrases import age, anchor, place, plural
 from engram_py.interfaces.wording.reasons import spelled
-from engram_py.lazy import regex
-from engram_py.observations.values import Detail, Observation
-from engram_py.relations.values import Version
-from engram_py.sessions import table as session_table
+from engram_py.memory.anchors.values import AnchorState
+from engram_py.memory.observations.values import Detail, Observation
+from engram_py.memory.relations.values import Version
+from engram_py.memory.sessions import table as session_table
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

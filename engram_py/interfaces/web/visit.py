@@ -10,11 +10,11 @@ from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 from engram_py.app import Engram
-from engram_py.database.store import Store
-from engram_py.dataclass import dataclass, field
-from engram_py.errors import InvalidArgumentError
+from engram_py.base.database.store import Store
+from engram_py.base.dataclass import dataclass, field
+from engram_py.base.errors import InvalidArgumentError
 from engram_py.interfaces.web.access import NoPageError
-from engram_py.observations.values import Change
+from engram_py.memory.observations.values import Change
 
 HOME = "/ui/"
 # The addresses of Aurelius's pages (spec/seed-capabilities.md row 129), and the page here that shows the same.

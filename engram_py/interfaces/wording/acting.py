@@ -6,9 +6,9 @@ from collections import defaultdict
 from datetime import datetime
 from typing import Any
 
-from engram_py.capture.fences import harmless
-from engram_py.failures.fixes import Advice, Explained, FixLine, Remedy
-from engram_py.guards.values import Checked, Found, Guard, GuardLine, GuardSet, Objection, Offered, Silenced
+from engram_py.base.capture.fences import harmless
+from engram_py.guidance.failures.fixes import Advice, Explained, FixLine, Remedy
+from engram_py.guidance.guards.values import Checked, Found, Guard, GuardLine, GuardSet, Objection, Offered, Silenced
 from engram_py.interfaces.wording.phrases import Words, amount, filled, joined, plain_line
 
 # --- the fix of a failure -------------------------------------------------------------------------------------

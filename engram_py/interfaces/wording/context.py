@@ -9,16 +9,16 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
-from engram_py.capture.fences import harmless
-from engram_py.context.values import POINTED, Context, Item, OwnFile, Section
-from engram_py.files import lines_of
-from engram_py.identity.table import LONGEST_CHARS
+from engram_py.base.capture.fences import harmless
+from engram_py.base.files import lines_of
+from engram_py.base.times import parse_time
+from engram_py.guidance.context.values import POINTED, Context, Item, OwnFile, Section
 from engram_py.interfaces.wording.phrases import SpelledWords, age, amount, anchor, last_active, one_line, whence
 from engram_py.interfaces.wording.reasons import Door, call, spelled
-from engram_py.observations.values import Observation
+from engram_py.memory.identity.table import LONGEST_CHARS
+from engram_py.memory.observations.values import Observation
+from engram_py.memory.sessions.values import Prompt, Said, SessionLine
 from engram_py.recall.values import counted
-from engram_py.sessions.values import Prompt, Said, SessionLine
-from engram_py.times import parse_time
 
 PREVIEW_CHARS = 300
 STEP_CHARS = 100

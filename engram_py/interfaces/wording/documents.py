@@ -6,7 +6,9 @@ import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from engram_py.documents.values import (
+from engram_py.interfaces.wording.phrases import SpelledWords, Words, age, amount, joined, one_line, plain_line
+from engram_py.interfaces.wording.reasons import Door, call, spelled
+from engram_py.recall.documents.values import (
     GIT,
     Cleaned,
     Collection,
@@ -17,10 +19,8 @@ from engram_py.documents.values import (
     Removed,
     Tour,
 )
-from engram_py.interfaces.wording.phrases import SpelledWords, Words, age, amount, joined, one_line, plain_line
-from engram_py.interfaces.wording.reasons import Door, call, spelled
 from engram_py.recall.values import DocumentHit, DocumentResults
-from engram_py.vault.values import (
+from engram_py.sharing.vault.values import (
     Applied,
     FileList,
     FileText,

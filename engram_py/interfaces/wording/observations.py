@@ -5,19 +5,6 @@ from __future__ import annotations
 from datetime import datetime
 from itertools import takewhile
 
-from engram_py.entities.values import (
-    Counted,
-    Edge,
-    EntityChanged,
-    EntityDetail,
-    EntityLine,
-    EntityList,
-    Graph,
-    Linked,
-    Reached,
-    Rewritten,
-)
-from engram_py.identity.table import Profile, Statement
 from engram_py.interfaces.wording.phrases import (
     SpelledWords,
     Words,
@@ -33,7 +20,20 @@ from engram_py.interfaces.wording.phrases import (
 )
 from engram_py.interfaces.wording.reasons import Door, call
 from engram_py.interfaces.wording.relations import relation
-from engram_py.observations.listing import (
+from engram_py.memory.entities.values import (
+    Counted,
+    Edge,
+    EntityChanged,
+    EntityDetail,
+    EntityLine,
+    EntityList,
+    Graph,
+    Linked,
+    Reached,
+    Rewritten,
+)
+from engram_py.memory.identity.table import Profile, Statement
+from engram_py.memory.observations.listing import (
     BulkDone,
     Fact,
     HandEditLine,
@@ -46,7 +46,7 @@ from engram_py.observations.listing import (
     Suggestion,
     UntakenLine,
 )
-from engram_py.observations.values import (
+from engram_py.memory.observations.values import (
     MOST_COUNTED,
     Changed,
     Detail,

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from engram_py.anchors.values import AnchorState, Checked, StaleLine
+from engram_py.base.reasons import Told, amount, plural
+from engram_py.base.times import ago, parse_time
 from engram_py.interfaces.wording.reasons import Door, spelled
-from engram_py.privacy.provenance import RELAYED, WAITS
-from engram_py.reasons import Told, amount, plural
-from engram_py.times import ago, parse_time
+from engram_py.memory.anchors.values import AnchorState, Checked, StaleLine
+from engram_py.memory.privacy.provenance import RELAYED, WAITS
 
 if TYPE_CHECKING:
-    from engram_py.sessions.values import SessionLine
+    from engram_py.memory.sessions.values import SessionLine
 
 __all__ = ["amount", "plural"]  # every interface asks for them here
 

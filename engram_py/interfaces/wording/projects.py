@@ -6,15 +6,15 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from engram_py.interchange.results import Counts, Exported, Imported
 from engram_py.interfaces.wording.phrases import SpelledWords, Words, age, amount, joined, whence
 from engram_py.interfaces.wording.reasons import Door, spelled
-from engram_py.privacy.clear import Cleared
-from engram_py.privacy.signatures import KeyPhrase, KeyShown
-from engram_py.privacy.switches import Allowed, SwitchState
-from engram_py.privacy.trust import Arrival, Arrivals, TrustChanged
-from engram_py.projects.values import Alike, CurrentProject, Merged, ProjectLine, Pruned, Renamed
+from engram_py.memory.privacy.clear import Cleared
+from engram_py.memory.privacy.signatures import KeyPhrase, KeyShown
+from engram_py.memory.privacy.switches import Allowed, SwitchState
+from engram_py.memory.privacy.trust import Arrival, Arrivals, TrustChanged
+from engram_py.memory.projects.values import Alike, CurrentProject, Merged, ProjectLine, Pruned, Renamed
 from engram_py.recall.values import counted
+from engram_py.sharing.interchange.results import Counts, Exported, Imported
 
 
 def _current(value: CurrentProject, now: datetime, door: Door) -> str:

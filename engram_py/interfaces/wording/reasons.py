@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Literal
 
-from engram_py.observations.values import SCOPES
-from engram_py.reasons import Operation, Reason, Sentence, Told, amount, operation, sentence
+from engram_py.base.reasons import Operation, Reason, Sentence, Told, amount, operation, sentence
+from engram_py.memory.observations.values import SCOPES
 from engram_py.recall.query import KEYS, STATES
 
 Door = Literal["python", "cli", "mcp", "http"]

@@ -8,15 +8,15 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from engram_py.base.lazy import regex
+from engram_py.base.text.normalize import visible
 from engram_py.interfaces.wording.phrases import Words, amount, joined
-from engram_py.lazy import regex
-from engram_py.observations.values import Candidate, RelationNote, Saved
-from engram_py.relations.values import Relation, RelationPage, RelationStats, Scanned
-from engram_py.text.normalize import visible
+from engram_py.memory.observations.values import Candidate, RelationNote, Saved
+from engram_py.memory.relations.values import Relation, RelationPage, RelationStats, Scanned
 
 if TYPE_CHECKING:
-    from engram_py.guards.values import Found
-    from engram_py.sync.git.memory_review import Contradiction, MemoryReview, ReviewedMemory
+    from engram_py.guidance.guards.values import Found
+    from engram_py.sharing.sync.git.memory_review import Contradiction, MemoryReview, ReviewedMemory
 
 _RELATED = {
     "related": "related to",

@@ -7,19 +7,19 @@ from datetime import datetime
 from importlib import import_module
 from typing import Any
 
-from engram_py.capture.fences import harmless
-from engram_py.dataclass import fields, is_dataclass
-from engram_py.errors import EngramError, InvalidArgumentError
+from engram_py.base.capture.fences import harmless
+from engram_py.base.dataclass import fields, is_dataclass
+from engram_py.base.errors import EngramError, InvalidArgumentError
+from engram_py.base.reasons import Reason, Sentence, Told
 from engram_py.interfaces.wording import search
 from engram_py.interfaces.wording.phrases import SpelledWords, Words, notes
 from engram_py.interfaces.wording.reasons import Door, call, spelled
-from engram_py.observations.listing import Listing
-from engram_py.observations.values import Changed, Detail, Saved
-from engram_py.reasons import Reason, Sentence, Told
+from engram_py.memory.observations.listing import Listing
+from engram_py.memory.observations.values import Changed, Detail, Saved
 from engram_py.recall.values import Results
 
 # Kinds that most answers are not, so that a search does not import them.
-_RARE = ("engram_py.context.values", "engram_py.upkeep.values")
+_RARE = ("engram_py.guidance.context.values", "engram_py.upkeep.values")
 # The files that word a room's results; of any other room the file of its name.
 _FILES = {
     "anchors": ("phrases",),
@@ -88,7 +88,7 @@ def why_empty(value: object, door: Door) -> str:
     """Return why a result has no text, where more is known than that there is nothing."""
     if type(value).__module__ not in _RARE:
         return ""
-    from engram_py.context.values import Context
+    from engram_py.guidance.context.values import Context
     from engram_py.interfaces.wording.context import not_merged
 
     said = not_merged(value) if isinstance(value, Context) else ""
@@ -134,7 +134,7 @@ def to_json(value: Any, door: Door) -> Any:
 
 
 def _rare_to_json(value: Any, door: Door) -> Any:
-    from engram_py.context.values import Context
+    from engram_py.guidance.context.values import Context
     from engram_py.interfaces.wording.context import context_values
     from engram_py.upkeep.values import Report
 

@@ -8,11 +8,11 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from engram_py.dataclass import dataclass
+from engram_py.base.dataclass import dataclass
+from engram_py.base.lazy import regex
 from engram_py.interfaces.wording.phrases import age, amount, anchors, plain_line, whence
 from engram_py.interfaces.wording.reasons import Door, call, spelled
 from engram_py.interfaces.wording.relations import relation
-from engram_py.lazy import regex
 from engram_py.recall.values import Explain, Hit, NoResults, Numbers, Related, Results, counted
 
 _QUERY_CHARS, _WORD_CHARS = 200, 40

@@ -7,8 +7,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
-from engram_py.distill.ingesting import Ingested
-from engram_py.distill.values import Flushed
 from engram_py.interfaces.wording import documents, search
 from engram_py.interfaces.wording.phrases import (
     SpelledWords,
@@ -25,10 +23,8 @@ from engram_py.interfaces.wording.phrases import (
     whence,
 )
 from engram_py.interfaces.wording.reasons import Door
-from engram_py.recall.layers import Layered, SaidResults
-from engram_py.recall.values import DocumentResults, Results
-from engram_py.sessions.checkpoints import AgentLine
-from engram_py.sessions.values import (
+from engram_py.memory.sessions.checkpoints import AgentLine
+from engram_py.memory.sessions.values import (
     CapturedLearnings,
     Checkpoint,
     CheckpointLine,
@@ -39,6 +35,10 @@ from engram_py.sessions.values import (
     SessionLine,
     SessionState,
 )
+from engram_py.recall.layers import Layered, SaidResults
+from engram_py.recall.values import DocumentResults, Results
+from engram_py.upkeep.distill.ingesting import Ingested
+from engram_py.upkeep.distill.values import Flushed
 
 _KEPT = {"added": "kept", "duplicate": "already known"}
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from engram_py.errors import EngramError
+from engram_py.base.errors import EngramError
 from engram_py.interfaces.wording.phrases import Words, age, amount, clock, joined
 from engram_py.interfaces.wording.reasons import spelled
 from engram_py.recall.values import counted
-from engram_py.sync.autosync.table import (
+from engram_py.sharing.sync.autosync.table import (
     CloudProject,
     CloudStatus,
     CloudSynced,
@@ -18,8 +18,8 @@ from engram_py.sync.autosync.table import (
     LoggedIn,
     LoggedOut,
 )
-from engram_py.sync.errors import PassphraseMissingError
-from engram_py.sync.git.table import (
+from engram_py.sharing.sync.errors import PassphraseMissingError
+from engram_py.sharing.sync.git.table import (
     Adoption,
     ChunkRefusal,
     ChunksRead,
@@ -32,7 +32,7 @@ from engram_py.sync.git.table import (
     MemoriesWritten,
     Uncommitted,
 )
-from engram_py.sync.mutation import ReplicaDigest
+from engram_py.sharing.sync.mutation import ReplicaDigest
 
 _MOST_NAMED = 5
 

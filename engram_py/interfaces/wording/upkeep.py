@@ -8,8 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from engram_py.database.backup import Backup, Restored
-from engram_py.evaluation.questions import (
+from engram_py.base.database.backup import Backup, Restored
+from engram_py.base.files import lines_of
+from engram_py.guidance.ledger.costs import Cost, tokens_of
+from engram_py.guidance.ledger.worth import Compared, MemoryWorth, Tally, Worth
+from engram_py.interfaces.wording.phrases import Words, amount, clock, counted_as, summary_outcome
+from engram_py.recall.vectors.values import Embedded, TurnedOff, VectorState
+from engram_py.upkeep.evaluation.questions import (
     DEPTH,
     Asked,
     Evaluation,
@@ -19,11 +24,7 @@ from engram_py.evaluation.questions import (
     QuestionKept,
     QuestionsRemoved,
 )
-from engram_py.evaluation.tasks import ARMS, Plan, Result
-from engram_py.files import lines_of
-from engram_py.interfaces.wording.phrases import Words, amount, clock, counted_as, summary_outcome
-from engram_py.ledger.costs import Cost, tokens_of
-from engram_py.ledger.worth import Compared, MemoryWorth, Tally, Worth
+from engram_py.upkeep.evaluation.tasks import ARMS, Plan, Result
 from engram_py.upkeep.values import (
     Check,
     Encryption,
@@ -35,7 +36,6 @@ from engram_py.upkeep.values import (
     Report,
     Runs,
 )
-from engram_py.vectors.values import Embedded, TurnedOff, VectorState
 
 if TYPE_CHECKING:
     from engram_py.interfaces.setup.installing import Done

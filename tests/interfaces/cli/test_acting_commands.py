@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.interfaces.cli.conftest import Run, Start, answer, refusal
-from tests.memory import Git
+from tests.support import Git
 
 
 @pytest.fixture

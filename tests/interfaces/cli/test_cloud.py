@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from engram_py.sync.autosync import login as login_module
+from engram_py.sharing.sync.autosync import login as login_module
 from tests.interfaces.cli.conftest import Run, answer
 from tests.interfaces.cli.terminal import in_terminal, needs_terminal
 from tests.interfaces.mcp.agent import INITIALIZE, INITIALIZED, as_line, close, start_server, talk, tool_call
-from tests.sync.autosync.team_server import TOKEN, Request, TeamServer, team_server
+from tests.sharing.sync.autosync.team_server import TOKEN, Request, TeamServer, team_server
 
 
 @pytest.fixture(autouse=True)

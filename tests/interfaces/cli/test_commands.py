@@ -222,8 +222,13 @@ HEAVY = {
     "mcp", "pydantic", "git", "sqlite_utils", "rich", "anyio", "asyncio", "zoneinfo", "tempfile", "difflib", "httpx",
 }  # fmt: skip
 # Vectors without an embedder, and what only upkeep and saves need.
-VECTORS = {"numpy", "engram_py.vectors.model", "engram_py.vectors.protocol", "engram_py.vectors.index"}
-NOT_FOR_A_SEARCH = {"engram_py.evaluation.evaluation", "engram_py.capture.redact"}
+VECTORS = {
+    "numpy",
+    "engram_py.recall.vectors.model",
+    "engram_py.recall.vectors.protocol",
+    "engram_py.recall.vectors.index",
+}
+NOT_FOR_A_SEARCH = {"engram_py.upkeep.evaluation.evaluation", "engram_py.base.capture.redact"}
 
 _PROBE = """
 import json, sys
@@ -254,7 +259,7 @@ def test_a_command_imports_none_of_the_heavy_packages(here: Path) -> None:
 
 def test_a_command_that_needs_no_memory_opens_none(here: Path) -> None:
     loaded = modules(here, ["version"], ["--help"], ["--version"], ["serach"])
-    assert not loaded & {"sqlite3", "engram_py.app", "engram_py.database.store", "mcp", "pydantic", "rich"}
+    assert not loaded & {"sqlite3", "engram_py.app", "engram_py.base.database.store", "mcp", "pydantic", "rich"}
 
 
 def test_sqlite_utils_is_imported_when_there_is_something_to_migrate(here: Path) -> None:

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from engram_py import Engram
+from engram_py.base.settings import Settings
 from engram_py.interfaces.mcp.profiles import declared
 from engram_py.interfaces.mcp.tool_calls import Memory, run_tool
-from engram_py.settings import Settings
 from tests.interfaces.cli.conftest import Run, Start, answer
 from tests.interfaces.http.asking import asker
 from tests.interfaces.mcp.agent import exchange, tool_call
-from tests.memory import draft
+from tests.support import draft
 
 
 @pytest.fixture

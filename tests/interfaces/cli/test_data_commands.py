@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from engram_py import Draft, Engram
-from engram_py.interchange.importers import KINDS
+from engram_py.base.settings import Settings
 from engram_py.interfaces.cli.upkeep import SOURCES
-from engram_py.sessions.values import Turn
-from engram_py.settings import Settings
+from engram_py.memory.sessions.values import Turn
+from engram_py.sharing.interchange.importers import KINDS
 from tests.interfaces.cli.conftest import Run, Start, answer, refusal
 
 TALK: dict[str, Any] = {

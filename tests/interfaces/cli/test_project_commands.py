@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from engram_py import Engram
-from engram_py.settings import SETTINGS
+from engram_py.base.settings import SETTINGS
 from tests.interfaces.cli.conftest import Run, Start, answer, refusal
-from tests.memory import Git
+from tests.support import Git
 
 
 def names(run: Run) -> dict[str, int]:

@@ -10,9 +10,9 @@ import anyio
 import pytest
 from mcp import Client
 
+from engram_py.base.settings import Settings
+from engram_py.base.times import fixed_clock
 from engram_py.interfaces.http.mcp_endpoint import build_server
-from engram_py.settings import Settings
-from engram_py.times import fixed_clock
 from tests.interfaces.cli.conftest import Run, answer
 
 NOW = "2026-08-01T12:00:00Z"

@@ -11,12 +11,12 @@ import pytest
 from engram_py.interfaces.cli.setup import _restart
 from engram_py.interfaces.setup.agents import AGENTS
 from engram_py.interfaces.setup.installing import PLUGIN_STEP, Done, Step
-from engram_py.vectors import model
-from engram_py.vectors.model import LANES, Lane
+from engram_py.recall.vectors import model
+from engram_py.recall.vectors.model import LANES, Lane
 from tests.interfaces.cli.conftest import Run, answer, refusal
 from tests.interfaces.cli.terminal import in_terminal, needs_terminal
 from tests.interfaces.setup.conftest import tree
-from tests.vectors import test_embedders
+from tests.recall.vectors import test_embedders
 
 index, sentence = test_embedders.index, test_embedders.sentence
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from engram_py import Draft, Engram
-from engram_py.settings import Settings
+from engram_py.base.settings import Settings
 from tests.interfaces.cli.conftest import Run, Start, answer, refusal
-from tests.memory import Git
-from tests.sync.git.test_encryption import quick_keys
+from tests.sharing.sync.git.test_encryption import quick_keys
+from tests.support import Git
 
 __all__ = ["quick_keys"]
 

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from engram_py import Draft, Engram
+from engram_py.base.times import to_text
 from engram_py.interfaces.wording.observations import WORDS
-from engram_py.observations.changes import ChangedSinceError
-from engram_py.observations.listing import Made
-from engram_py.observations.values import Change
-from engram_py.times import to_text
+from engram_py.memory.observations.changes import ChangedSinceError
+from engram_py.memory.observations.listing import Made
+from engram_py.memory.observations.values import Change
 from tests.interfaces.cli.conftest import Run, answer, refusal
-from tests.sync.replica.conftest import desk, empty_memory, laptop, new_machine
-from tests.sync.replica.machines import Machine, exchange_all
+from tests.sharing.sync.replica.conftest import desk, empty_memory, laptop, new_machine
+from tests.sharing.sync.replica.machines import Machine, exchange_all
 
 __all__ = ["desk", "empty_memory", "laptop", "new_machine"]
 

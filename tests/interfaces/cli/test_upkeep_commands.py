@@ -17,12 +17,12 @@ import pytest
 
 from engram_py import Draft, Engram
 from engram_py.interfaces.cli import upkeep
-from engram_py.vectors.model import LANES, Lane
+from engram_py.recall.vectors.model import LANES, Lane
 from tests.embedders import Endpoint
 from tests.interfaces.cli.conftest import Run, Start, answer, refusal
 from tests.interfaces.mcp.test_ending import a_foreign_one, a_newer_one, garbage
+from tests.recall.vectors import test_embedders
 from tests.upkeep.findings import finding, raw
-from tests.vectors import test_embedders
 
 
 @pytest.mark.parametrize(
@@ -363,7 +363,7 @@ def test_the_key_is_read_from_the_variable_that_the_setting_names(
 def test_the_doctor_warns_of_texts_that_others_on_the_way_can_read(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ENGRAM_EMBEDDER", "openai:http://memory.example.org/v1#tiny")
     for asked in ("probe", "question"):
-        monkeypatch.setattr(f"engram_py.vectors.model.VectorModel.{asked}", lambda *_, **__: None)
+        monkeypatch.setattr(f"engram_py.recall.vectors.model.VectorModel.{asked}", lambda *_, **__: None)
     [check] = answer(run("doctor", "--check", "vectors", "--json"))["checks"]
     assert check["result"] == "warning"
     assert "unencrypted to memory.example.org" in check["message"]

@@ -16,9 +16,9 @@ import pytest
 
 from engram_py import Engram
 from engram_py.app import Engram as App
-from engram_py.database.connection import connect
+from engram_py.base.database.connection import connect
+from engram_py.base.settings import Settings
 from engram_py.interfaces.hooks.entry import MOST_LIMIT_MS
-from engram_py.settings import Settings
 from tests import forked
 from tests.template import ready
 

@@ -15,7 +15,7 @@ import pytest
 from engram_py import Engram
 from engram_py.interfaces.hooks.protocol import EVENTS, MESSAGE_LIMIT_CHARS, PROMPT_LIMIT_CHARS, parse
 from tests.interfaces.hooks.conftest import Hook, prompts_of
-from tests.memory import draft
+from tests.support import draft
 
 Logged = Callable[[], list[str]]
 
@@ -218,7 +218,11 @@ def test_a_folder_that_windows_names_in_wsl_is_the_folder_here(hook: Hook, memor
 
 
 NEVER = ("click", "rich", "pydantic", "mcp", "git", "sqlite_utils", "numpy", "asyncio", "subprocess", "argparse")
-CONTEXT = ("engram_py.recall.search", "engram_py.context.contexts", "engram_py.observations.observations")
+CONTEXT = (
+    "engram_py.recall.search",
+    "engram_py.guidance.context.contexts",
+    "engram_py.memory.observations.observations",
+)
 
 
 def loaded(folder: Path, event: str, **fields: Any) -> set[str]:
@@ -264,5 +268,5 @@ def test_a_hook_loads_no_model_whatever_embedder_is_set(
 
     modules = loaded(folder, "user-prompt", prompt="why did we choose uv?")
 
-    assert "engram_py.context.providers" in modules
-    assert not modules & {"numpy", "model2vec", "engram_py.vectors.model", "engram_py.vectors.index"}
+    assert "engram_py.guidance.context.providers" in modules
+    assert not modules & {"numpy", "model2vec", "engram_py.recall.vectors.model", "engram_py.recall.vectors.index"}

@@ -11,9 +11,9 @@ import pytest
 
 from engram_py import Engram
 from engram_py.interfaces.hooks.session_events import RECOVERY
-from engram_py.observations.values import Change
+from engram_py.memory.observations.values import Change
 from tests.interfaces.hooks.conftest import Hook, prompts_of
-from tests.memory import Git, draft, rows_of, stand_in
+from tests.support import Git, draft, rows_of, stand_in
 
 
 def test_a_session_starts_in_its_project_with_its_agent_and_is_opened_again(hook: Hook, memory: Engram) -> None:

@@ -17,10 +17,10 @@ import pytest
 from engram_py import Engram
 from engram_py.interfaces.hooks.entry import LIMITS_MS
 from engram_py.interfaces.hooks.protocol import Event
-from engram_py.sessions.spool_files import waiting_files
+from engram_py.memory.sessions.spool_files import waiting_files
 from tests.interfaces.hooks.conftest import Answered, Hook, locked, patched, prompts_of
 from tests.interfaces.mcp.agent import exchange, tool_call
-from tests.memory import draft, rows_of
+from tests.support import draft, rows_of
 
 Logged = Callable[[], list[str]]
 # What the machine that runs the tests may add: a process starts, and is seen to have ended.
@@ -112,7 +112,7 @@ def test_a_stdin_that_never_closes_is_given_up(folder: Path, data_dir: Path, log
 def test_a_hook_that_hangs_in_the_database_is_ended_and_its_prompt_kept(
     folder: Path, data_dir: Path, logged: Logged
 ) -> None:
-    hang = "import time, engram_py.database.store as d\nd.Store.open = classmethod(lambda *a: time.sleep(600))\n"
+    hang = "import time, engram_py.base.database.store as d\nd.Store.open = classmethod(lambda *a: time.sleep(600))\n"
     data_dir.mkdir()
     begun = time.monotonic()
     done = patched(hang, "user-prompt", "--limit-ms=600", cwd=folder, prompt="Write a parser")
@@ -127,7 +127,7 @@ def test_what_is_ready_when_the_time_is_up_is_not_withheld(
     folder: Path, data_dir: Path, logged: Logged, memory: Engram
 ) -> None:
     row = memory.save(draft("Fast, and it locks.", title="Chose uv for packages", type="decision")).id
-    hang = "import time, engram_py.sessions.prompts as p\np.Prompts.save = lambda *a, **k: time.sleep(600)\n"
+    hang = "import time, engram_py.memory.sessions.prompts as p\np.Prompts.save = lambda *a, **k: time.sleep(600)\n"
     options = ("--agent=kiro", "--limit-ms=3000")
     done = patched(hang, "user-prompt", *options, cwd=folder, prompt="why did we choose uv?")
 

@@ -24,7 +24,7 @@ from engram_py.interfaces.hooks.protocol import (
 from engram_py.interfaces.mcp.profiles import declared
 from engram_py.interfaces.mcp.tool_calls import OF_SESSIONS
 from tests.interfaces.hooks.conftest import Hook, prompts_of
-from tests.memory import draft
+from tests.support import draft
 
 HERE = Path("/home/ada/widgets")
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from engram_py import Engram
-from engram_py.times import to_text
+from engram_py.base.times import to_text
 from tests.interfaces.hooks.conftest import Hook
-from tests.memory import Git, draft, rows_of
+from tests.support import Git, draft, rows_of
 
 LEARNED = "Done.\n\n## Key Learnings\n\n1. The parser needs a bounded read of its standard input.\n"
 

@@ -17,10 +17,10 @@ from click.testing import CliRunner
 
 from engram_py import Draft, Engram
 from engram_py.app import Engram as App
+from engram_py.base.reasons import reason
+from engram_py.base.times import fixed_clock
 from engram_py.interfaces.cli.main import cli
-from engram_py.privacy.switches import RecordingOffError
-from engram_py.reasons import reason
-from engram_py.times import fixed_clock
+from engram_py.memory.privacy.switches import RecordingOffError
 from tests.interfaces.hooks.conftest import Hook, locked, prompts_of
 
 LEARNED = "Done.\n\n## Key Learnings:\n\n1. The gateway drops every header that is longer than eight kilobytes.\n"

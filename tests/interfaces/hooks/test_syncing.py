@@ -13,16 +13,16 @@ from mcp import Client
 
 from engram_py import Draft, Engram
 from engram_py.app import Engram as App
+from engram_py.base.settings import Settings
 from engram_py.interfaces.http.mcp_endpoint import build_server
-from engram_py.settings import Settings
-from engram_py.sync.autosync import login
-from engram_py.sync.sealing import secret_of
+from engram_py.sharing.sync.autosync import login
+from engram_py.sharing.sync.sealing import secret_of
 from tests.interfaces.hooks.conftest import Answered as Done
 from tests.interfaces.hooks.conftest import Hook, locked
 from tests.interfaces.mcp.agent import Agent
-from tests.memory import FakeClock, Git, draft
-from tests.sync.autosync.conftest import Lab, from_elsewhere
-from tests.sync.autosync.team_server import TOKEN, Request, TeamServer, team_server
+from tests.sharing.sync.autosync.conftest import Lab, from_elsewhere
+from tests.sharing.sync.autosync.team_server import TOKEN, Request, TeamServer, team_server
+from tests.support import FakeClock, Git, draft
 
 PUSH, PULL, LIST = "/sync/mutations/push", "/sync/mutations/pull", "/sync/projects"
 TELLING = {"PYTHONPROFILEIMPORTTIME": "1"}  # the process says what it imports

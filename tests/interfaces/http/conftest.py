@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engram_py import Engram
-from engram_py.dataclass import replace
+from engram_py.base.dataclass import replace
 from engram_py.interfaces.http.application import build_application
 from tests.interfaces.http.asking import PORT, Asker, asker
 

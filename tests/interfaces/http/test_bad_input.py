@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 
 from engram_py import Draft, Engram
-from engram_py.database.errors import StoreBusyError, StoreDamagedError, StoreFullError
-from engram_py.dataclass import replace
+from engram_py.base.database.errors import StoreBusyError, StoreDamagedError, StoreFullError
+from engram_py.base.dataclass import replace
 from engram_py.interfaces.http import admission
 from engram_py.interfaces.http.admission import ASSETS, ENTRANCE, MCP, PAGE, REACH, RequestFacts, refusal
 from engram_py.interfaces.http.application import build_application
 from engram_py.interfaces.http.errors import UnauthorizedError
 from engram_py.interfaces.http.routing import MOST_BODY, OPERATIONS
 from engram_py.interfaces.web.access import TOKEN_NAME
-from tests.database.files import filled
+from tests.base.database.files import filled
 from tests.interfaces.http.asking import PORT, Asker, asker, bearer
 
 GOOD = {"title": "Chose uv", "content": "Fast."}
@@ -210,7 +210,7 @@ def test_what_fails_behind_the_door_has_the_same_shape_and_gives_nothing_away(
     def fail(*_: Any, **__: Any) -> None:
         raise error
 
-    monkeypatch.setattr("engram_py.observations.browse.Browsing.instance", fail)
+    monkeypatch.setattr("engram_py.memory.observations.browse.Browsing.instance", fail)
     refused = ask("GET", "/health")
     assert (refused.status, bool(refused.code)) == (status, True)
     assert b"what somebody saved" not in refused.body

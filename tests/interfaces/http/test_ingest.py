@@ -13,11 +13,11 @@ from urllib.parse import quote
 import pytest
 
 from engram_py import Engram
-from engram_py.sync.autosync import login
-from engram_py.sync.autosync.exchange import Exchange
-from engram_py.sync.mutation import Mutation
+from engram_py.sharing.sync.autosync import login
+from engram_py.sharing.sync.autosync.exchange import Exchange
+from engram_py.sharing.sync.mutation import Mutation
 from tests.interfaces.http.asking import Asker, Running, serving, serving_many
-from tests.sync.autosync.team_server import TOKEN, team_server
+from tests.sharing.sync.autosync.team_server import TOKEN, team_server
 
 PORTS = "Keep the ports 4173 and 8443 open for the gateway, and write that into the readme."
 SEEDS = {

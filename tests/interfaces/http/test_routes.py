@@ -11,11 +11,11 @@ import pytest
 from click.testing import CliRunner
 
 from engram_py import Engram
-from engram_py.dataclass import replace
+from engram_py.base.dataclass import replace
 from engram_py.interfaces.cli.main import cli
-from engram_py.observations.values import Change
+from engram_py.memory.observations.values import Change
 from tests.interfaces.http.asking import Asker
-from tests.memory import FakeClock, draft
+from tests.support import FakeClock, draft
 
 OBSERVATION = {
     "id", "sync_id", "session_id", "type", "title", "content", "project", "scope", "revision_count",

@@ -13,9 +13,9 @@ from urllib.parse import quote
 import pytest
 
 from engram_py import Engram
-from engram_py.anchors.values import AnchorState
 from engram_py.interfaces.http.answers import HEADER, MOST_BYTES, header, hit_notes
-from engram_py.observations.values import RelationNote
+from engram_py.memory.anchors.values import AnchorState
+from engram_py.memory.observations.values import RelationNote
 from engram_py.recall.search import MOST
 from tests.interfaces.cli.test_same_as_mcp import told
 from tests.interfaces.http.asking import Asker, Running, notes_of, serving_many

@@ -20,13 +20,13 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from engram_py.base.settings import DEFAULTS, load_settings
 from engram_py.interfaces.cli.main import cli
 from engram_py.interfaces.http import server
 from engram_py.interfaces.http.routing import OPERATIONS
 from engram_py.interfaces.http.server import Seldom, launchd_unit, systemd_unit
-from engram_py.settings import DEFAULTS, load_settings
 from tests.interfaces.http.asking import Asker, serving
-from tests.memory import names
+from tests.support import names
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux says whose a connection is")
 
@@ -137,7 +137,7 @@ def test_no_other_command_pays_for_the_server(folder: Path) -> None:
 import sys
 from engram_py.interfaces.cli import observations
 from engram_py.interfaces.mcp import stdio
-heavy = ("engram_py.interfaces.http", "engram_py.observations.browse")
+heavy = ("engram_py.interfaces.http", "engram_py.memory.observations.browse")
 print([name for name in sys.modules if name.startswith(heavy)])
 """
     done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True)

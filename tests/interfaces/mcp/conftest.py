@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from mcp import Client
 
+from engram_py.base.settings import Settings
 from engram_py.interfaces.http.mcp_endpoint import build_server
-from engram_py.settings import Settings
 from tests.interfaces.mcp.agent import Agent
 
 

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from mcp import Client
 
+from engram_py.base.settings import Settings
 from engram_py.interfaces.http.mcp_endpoint import build_server
 from engram_py.recall.search import Search
-from engram_py.settings import Settings
 from tests.embedders import Endpoint
 from tests.interfaces.mcp.agent import INITIALIZE, INITIALIZED, Agent, rows, start_server, talk, tool_call
 

@@ -20,11 +20,11 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 
 from engram_py import Engram
-from engram_py.errors import EngramError
+from engram_py.base.errors import EngramError
+from engram_py.base.settings import Settings
 from engram_py.interfaces.http.mcp_endpoint import build_server
 from engram_py.interfaces.mcp import stdio, tool_calls
-from engram_py.settings import Settings
-from tests.database.files import filled
+from tests.base.database.files import filled
 from tests.interfaces.mcp.agent import (
     INITIALIZE,
     INITIALIZED,

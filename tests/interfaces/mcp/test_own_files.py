@@ -13,11 +13,11 @@ import pytest
 
 import engram_py
 from engram_py import Engram
+from engram_py.base.settings import Settings
 from engram_py.interfaces.mcp.own_files import OwnFiles
 from engram_py.interfaces.mcp.profiles import declared
 from engram_py.interfaces.mcp.tool_calls import Memory, run_tool
 from engram_py.recall.search import Search
-from engram_py.settings import Settings
 
 
 @pytest.fixture

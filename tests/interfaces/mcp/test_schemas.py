@@ -19,7 +19,9 @@ from mcp.types import TextContent, TextResourceContents
 from pydantic import BeforeValidator, TypeAdapter, ValidationError, create_model
 from pydantic import Field as PydanticField
 
-from engram_py.errors import InvalidArgumentError
+from engram_py.base.errors import InvalidArgumentError
+from engram_py.base.settings import Settings
+from engram_py.guidance.ledger.costs import ProfileCost
 from engram_py.interfaces.http.mcp_endpoint import build_server
 from engram_py.interfaces.mcp.profiles import (
     BESIDE_LAYERS,
@@ -33,9 +35,7 @@ from engram_py.interfaces.mcp.profiles import (
 )
 from engram_py.interfaces.mcp.stdio import options
 from engram_py.interfaces.mcp.tool_registry import KINDS, Argument, Before, Field, Handle
-from engram_py.ledger.costs import ProfileCost
 from engram_py.recall.layers import ALL, LAYERS
-from engram_py.settings import Settings
 from tests.interfaces.mcp.agent import INITIALIZE, INITIALIZED, Agent, as_line
 
 LISTS = """

@@ -16,9 +16,9 @@ from mcp import Client, StdioServerParameters
 from mcp.shared.exceptions import MCPError
 from mcp.types import ElicitRequestFormParams, ElicitResult, PromptReference, ResourceTemplateReference
 
+from engram_py.base.settings import Settings
 from engram_py.interfaces.http.mcp_endpoint import build_server
 from engram_py.interfaces.mcp.profiles import stored
-from engram_py.settings import Settings
 from tests.interfaces.http.asking import Running, serving
 from tests.interfaces.mcp.agent import Agent
 from tests.template import ready

@@ -12,9 +12,9 @@ from mcp import Client
 from mcp.types import Tool
 
 import engram_py
+from engram_py.base.settings import Settings
 from engram_py.interfaces.http.mcp_endpoint import build_server
 from engram_py.interfaces.mcp.profiles import UnknownToolError, declared
-from engram_py.settings import Settings
 from tests.interfaces.mcp.agent import Agent
 
 CORE = {

@@ -12,7 +12,7 @@ import pytest
 
 from tests.interfaces.mcp.agent import INITIALIZE, Exchange, as_line, exchange, rows, start_server, talk, tool_call
 from tests.interfaces.mcp.record import RECORDED, Process, normal, recorded, text_of
-from tests.memory import DEEP
+from tests.support import DEEP
 from tests.template import ready
 
 PING = {"jsonrpc": "2.0", "id": "ping", "method": "ping"}

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engram_py.interfaces.setup.formats import MISSING, Document, UnreadableTextError
-from tests.memory import DEEP
+from tests.support import DEEP
 
 SERVER = {"command": "/opt/engram", "args": ["mcp"]}
 PATH = ("mcpServers", "engram")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from engram_py.base.lazy import install_source
 from engram_py.interfaces.setup import manifest as files
 from engram_py.interfaces.setup.agents import AGENTS, Parts
 from engram_py.interfaces.setup.installing import Setup, agents_named
@@ -21,8 +22,7 @@ from engram_py.interfaces.setup.manifest import (
     opened,
     replace,
 )
-from engram_py.lazy import install_source
-from tests.memory import DEEP
+from tests.support import DEEP
 
 from .conftest import MachineOf, tree
 

@@ -10,9 +10,9 @@ import pytest
 from textual.app import App, ComposeResult
 
 from engram_py import Draft, Engram
-from engram_py.errors import EngramError
+from engram_py.base.errors import EngramError
 from engram_py.interfaces.tui.navigation import MOST_PAGES, PAGE, ListRow, RowList, padded, printable, shown_line
-from engram_py.observations.values import Change
+from engram_py.memory.observations.values import Change
 from tests.interfaces.tui.conftest import opened
 
 

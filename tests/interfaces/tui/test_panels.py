@@ -16,9 +16,9 @@ from click.testing import CliRunner
 from textual import events
 
 from engram_py import Draft, Engram
-from engram_py.dataclass import replace
+from engram_py.base.dataclass import replace
 from engram_py.interfaces.cli.main import cli
-from engram_py.observations.values import Change
+from engram_py.memory.observations.values import Change
 from tests.interfaces.tui.conftest import opened
 
 

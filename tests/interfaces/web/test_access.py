@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from engram_py import Draft, Engram
-from engram_py.database.errors import DataDirError
+from engram_py.base.database.errors import DataDirError
 from engram_py.interfaces.http.application import build_application
 from engram_py.interfaces.web.access import COOKIE_SECONDS, KEY_NAME, LINK_SECONDS, Access
 from tests.interfaces.http.asking import HOST, PORT, Asker, bearer

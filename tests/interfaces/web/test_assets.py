@@ -21,8 +21,8 @@ import pytest
 
 import engram_py.interfaces.web
 from engram_py import Draft, Engram
+from engram_py.base.settings import Settings
 from engram_py.interfaces.web.rendering import asset, assets, markdown
-from engram_py.settings import Settings
 from tests.interfaces.http.asking import serving
 from tests.interfaces.web.visiting import Seen, Visitor
 

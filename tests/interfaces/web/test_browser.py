@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from engram_py import Draft, Engram
+from engram_py.base.settings import Settings
 from engram_py.interfaces.web.access import Access
-from engram_py.settings import Settings
 from tests.interfaces.http.asking import serving
 from tests.interfaces.web.browser import Browser, chromium, until
 from tests.interfaces.web.test_assets import EVIL, TITLE
-from tests.memory import FakeClock
+from tests.support import FakeClock
 
 pytestmark = pytest.mark.browser
 TAB, ENTER = "\ue004", "\ue007"

@@ -15,8 +15,8 @@ import pytest
 from bench.corpus import Corpus
 from bench.filling import fill
 from engram_py import Draft
-from engram_py.guards.values import Guard
-from engram_py.observations.values import Change
+from engram_py.guidance.guards.values import Guard
+from engram_py.memory.observations.values import Change
 from tests.interfaces.web.browser import until
 from tests.interfaces.web.test_browser import ENTER, Place, place
 

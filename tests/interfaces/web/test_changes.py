@@ -12,11 +12,11 @@ import anyio
 import pytest
 
 from engram_py import Draft, Engram
+from engram_py.base.settings import Settings
 from engram_py.interfaces.web import application
 from engram_py.interfaces.web.access import Access, TooManyListenersError
 from engram_py.interfaces.web.application import ChangeWatch
 from engram_py.interfaces.web.visit import version_of
-from engram_py.settings import Settings
 from tests.interfaces.http.asking import Running, serving
 from tests.interfaces.web.visiting import Visitor
 

@@ -7,7 +7,7 @@ import pytest
 from engram_py import Draft, Engram
 from engram_py.interfaces.web.rendering import MOST_LINES, diff
 from engram_py.interfaces.web.visit import MOST_KEPT
-from engram_py.observations.values import CONTENT_LIMIT_BYTES, Change
+from engram_py.memory.observations.values import CONTENT_LIMIT_BYTES, Change
 from tests.interfaces.web.visiting import Visitor
 
 

@@ -15,18 +15,18 @@ import click
 import pytest
 
 from engram_py import Draft, Engram
-from engram_py.dataclass import replace
+from engram_py.base.dataclass import replace
+from engram_py.base.settings import Settings
 from engram_py.interfaces.cli.main import cli
 from engram_py.interfaces.http.application import build_application
 from engram_py.interfaces.screen_values import injected
 from engram_py.interfaces.web.access import Access
 from engram_py.interfaces.web.rendering import diff
-from engram_py.observations.values import Change
-from engram_py.settings import Settings
-from tests.anchors.repositories import AUTH, Repo, lines
+from engram_py.memory.observations.values import Change
 from tests.interfaces.http.asking import HOST, PORT, Asker, asker
 from tests.interfaces.web.visiting import Visitor
-from tests.memory import FakeClock, clock, git, here, make_repo, open_memory, root
+from tests.memory.anchors.repositories import AUTH, Repo, lines
+from tests.support import FakeClock, clock, git, here, make_repo, open_memory, root
 
 PAGES = (
     "/ui/", "/ui/given", "/ui/ask", "/ui/today", "/ui/review", "/ui/worth", "/ui/entities", "/ui/projects",
@@ -58,7 +58,7 @@ def test_a_server_that_takes_requests_has_loaded_its_first_page(folder: Path) ->
     code = """
 import sys
 from engram_py import Draft, Engram
-from engram_py.dataclass import replace
+from engram_py.base.dataclass import replace
 from engram_py.interfaces.web import Page
 from engram_py.interfaces.web.rendering import templates
 with Engram() as app:

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from engram_py import Draft, Engram
+from engram_py.base.settings import load_settings
 from engram_py.interfaces.http.application import build_application
 from engram_py.interfaces.setup.agents import AGENTS, Parts
 from engram_py.interfaces.setup.installing import setup_here
 from engram_py.interfaces.web.access import Access
-from engram_py.settings import load_settings
 from tests.interfaces.http.asking import HOST, PORT, Asker
 from tests.interfaces.web.visiting import Form, Seen, Visitor
 

@@ -13,14 +13,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from engram_py import Engram
-from engram_py.anchors.values import AnchorState, Checked, StaleLine
-from engram_py.context.values import MODES, Context, Remarks, Section
+from engram_py.base.reasons import reason
+from engram_py.guidance.context.values import MODES, Context, Remarks, Section
 from engram_py.interfaces.wording import render
 from engram_py.interfaces.wording.phrases import anchor, anchors
-from engram_py.observations.values import Draft, Observation
-from engram_py.reasons import reason
+from engram_py.memory.anchors.values import AnchorState, Checked, StaleLine
+from engram_py.memory.observations.values import Draft, Observation
+from engram_py.memory.sessions.values import Prompt, SessionLine
 from engram_py.recall.values import counted
-from engram_py.sessions.values import Prompt, SessionLine
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 THEN = "2026-03-01T11:00:00.000Z"

@@ -11,9 +11,9 @@ from string import Formatter
 import pytest
 
 import engram_py
+from engram_py.base.reasons import reason
 from engram_py.interfaces.wording.phrases import amount, counted_as
 from engram_py.interfaces.wording.reasons import WORDS, spelled
-from engram_py.reasons import reason
 
 PACKAGE = Path(engram_py.__file__).parent
 DAY = {"start": "2026-03-04", "last": "2026-03-04", "open": False}

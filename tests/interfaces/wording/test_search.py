@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from engram_py import Engram
-from engram_py.anchors.values import AnchorState
+from engram_py.base.reasons import reason
 from engram_py.interfaces.wording import render
 from engram_py.interfaces.wording.reasons import spelled
-from engram_py.observations.values import Draft, RelationNote
-from engram_py.reasons import reason
+from engram_py.memory.anchors.values import AnchorState
+from engram_py.memory.observations.values import Draft, RelationNote
 from engram_py.recall.score import NONE, Evidence
 from engram_py.recall.values import Explain, Hit, LadderStep, NoResults, Numbers, Related, Results, WordNote
 

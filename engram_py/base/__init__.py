@@ -1,0 +1,1 @@
+"""Everything below the memory: the database, git, text and its capture, settings, times, files and errors."""

@@ -1,0 +1,266 @@
+"""A guard as a value and as JSON, what it says when an act breaks it, and what is known of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from engram_py.base.dataclass import dataclass
+from engram_py.base.errors import ConflictError, InvalidArgumentError, InvalidInputError
+from engram_py.base.reasons import Told, amount
+
+MOST_GUARDS = 20
+MOST_CHARS = 300
+MOST_GLOBS = 10
+OVERRULED_OFTEN = 3
+
+_TEXTS = ("command", "added", "removed", "branch", "use", "by", "deny")
+_GLOBS = {"paths": "path", "within": "in"}
+_FLAGS = ("regex", "strict")
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """What a decision speaks against, and what to ``use`` in its place.
+
+    It is one of: an edit of ``paths``, which are files that HEAD has, or with ``deny`` "write" of any; a ``command`` by
+    its words; a text that is ``added`` or ``removed``, in the files ``within``; else any edit and commit on a
+    ``branch``. Of the others a ``branch`` says where they hold.
+    ``regex``: the text is a regular expression. ``strict``: the act is denied, not only warned of. ``by`` said so.
+    """
+
+    paths: tuple[str, ...] = ()
+    command: str = ""
+    added: str = ""
+    removed: str = ""
+    within: tuple[str, ...] = ()
+    branch: str = ""
+    use: str = ""
+    regex: bool = False
+    strict: bool = False
+    by: str = ""
+    deny: str = ""
+
+    @property
+    def kind(self) -> str:
+        """``path``, ``command``, ``added``, ``removed`` or ``branch``."""
+        if self.paths:
+            return "path"
+        return next((name for name in ("command", "added", "removed") if getattr(self, name)), "branch")
+
+    def values(self) -> dict[str, Any]:
+        """Return it JSON-ready, without what it does not say."""
+        found: dict[str, Any] = {key: list(getattr(self, name)) for name, key in _GLOBS.items()}
+        found |= {name: getattr(self, name) for name in (*_TEXTS, *_FLAGS)}
+        return {name: value for name, value in found.items() if value}
+
+
+def checked(guard: Guard) -> Guard:
+    """Return a guard that can be kept. Raises InvalidArgumentError."""
+    from engram_py.base.capture.redact import redact
+    from engram_py.base.text.normalize import check_text
+    from engram_py.guidance.guards.expressions import glob
+    from engram_py.guidance.guards.matching import line_test
+
+    kinds = [name for name in ("paths", "command", "added", "removed") if getattr(guard, name)]
+    if len(kinds) > 1 or not (kinds or guard.branch):
+        said = f"a guard has one kind, not {' and '.join(kinds)}" if kinds else "the guard's kind is missing"
+        step = "give one of --path, --command, --added and --removed, or --branch alone"
+        raise InvalidArgumentError("guard", said=said, step=step)
+    if guard.deny not in ("", "edit", "write") or (guard.deny and guard.kind != "path"):
+        raise InvalidArgumentError("deny", guard.deny, expected="edit or write, given with --path")
+    if guard.within and guard.kind not in ("added", "removed"):
+        raise InvalidArgumentError(
+            "in", said="--in needs --added or --removed", step="give one of them, or leave --in out"
+        )
+    texts = [*guard.paths, *guard.within, *(getattr(guard, name) for name in _TEXTS)]
+    for text in texts:
+        check_text("guard", text)
+        if len(text) > MOST_CHARS or "\n" in text or redact(text).count:
+            raise InvalidArgumentError("guard", text[:40], expected=f"at most {MOST_CHARS} characters without a secret")
+    if max(len(guard.paths), len(guard.within)) > MOST_GLOBS:
+        raise InvalidArgumentError("path", len(guard.paths), expected=f"given at most {MOST_GLOBS} times")
+    for pattern in (*guard.paths, *guard.within):
+        glob(pattern)
+    if guard.kind in ("added", "removed"):
+        line_test(guard)
+    if guard.kind == "command" and not guard.command.split()[0].strip("*"):
+        raise InvalidArgumentError("command", guard.command, expected="the name of a program first, as in `npm *`")
+    return guard
+
+
+def to_json(guards: tuple[Guard, ...]) -> str:
+    return json.dumps([guard.values() for guard in guards], ensure_ascii=False)
+
+
+def from_json(text: str | None) -> tuple[Guard, ...]:
+    """Return the guards of a row, without what is none: another version, or somebody else, wrote it."""
+    try:
+        found = json.loads(text or "[]")
+    except (ValueError, RecursionError):
+        return ()
+    read = (_read(one) for one in (found if isinstance(found, list) else [])[:MOST_GUARDS])
+    return tuple(guard for guard in read if guard is not None)
+
+
+def _read(value: object) -> Guard | None:
+    if not isinstance(value, Mapping):
+        return None
+    texts = {name: value.get(name, "") for name in _TEXTS}
+    globs = {name: value.get(key, []) for name, key in _GLOBS.items()}
+    lists = [one for one in globs.values() if isinstance(one, list) and len(one) <= MOST_GLOBS]
+    every = [*texts.values(), *(one for some in lists for one in some)]
+    if len(lists) < len(globs) or not all(isinstance(one, str) and len(one) <= MOST_CHARS for one in every):
+        return None
+    flags = {name: value.get(name) is True for name in _FLAGS}
+    read: dict[str, Any] = texts | {name: tuple(one) for name, one in globs.items()} | flags
+    guard = Guard(**read)
+    return guard if guard.paths or any(getattr(guard, name) for name in _TEXTS[:4]) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A guard that an act breaks: whose it is, and what of the act breaks it, a file or a command."""
+
+    id: int
+    title: str
+    type: str
+    guard: Guard
+    subject: str
+
+
+@dataclass(frozen=True, slots=True)
+class Objection:
+    """What is said before a tool runs. ``unchecked`` are memories from elsewhere whose guards would have spoken."""
+
+    session_id: str
+    broken: tuple[Broken, ...]
+    unchecked: tuple[int, ...] = ()
+
+    @property
+    def denies(self) -> bool:
+        """Whether the tool may not run."""
+        return any(one.guard.strict for one in self.broken)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A place of a diff that breaks a guard; ``line`` is 0 where it is the file, or the branch, as a whole."""
+
+    file: str
+    line: int
+    id: int
+    title: str
+    type: str
+    author: str
+    use: str
+    strict: bool
+    rule: Guard
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What a diff breaks, and how many guards and files were looked at."""
+
+    found: tuple[Found, ...]
+    guards: int
+    files: int
+    warnings: tuple[Told, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class GuardLine:
+    """One guard of an observation, and in how many moments its observation spoke and what came of them."""
+
+    id: int
+    number: int
+    title: str
+    project: str
+    rule: Guard
+    fired: int = 0
+    heeded: int = 0
+    ignored: int = 0
+    overruled: int = 0
+    to_review: bool = False
+    unchecked: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GuardSet:
+    """A guard that was added, accepted, removed or declined; it would have met ``hits`` of the last ``commits``."""
+
+    outcome: str
+    id: int
+    title: str
+    rule: Guard | None = None
+    hits: int = 0
+    commits: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Silenced:
+    """A guard that is silent in some sessions from now on; ``to_review``: it was overruled so often."""
+
+    id: int
+    title: str
+    sessions: tuple[str, ...]
+    overruled: int
+    to_review: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """A guard that the text of an observation offers, and nobody accepted or declined."""
+
+    id: int
+    title: str
+    project: str
+    rule: Guard
+
+
+class GuardTooWideError(ConflictError):
+    shown = ("files", "of", "commits")
+
+    def __init__(self, files: int, of: int, commits: int) -> None:
+        self.files, self.of, self.commits = files, of, commits
+        told = (
+            f"it would have warned at {files} of {amount(of, 'file')} changed in the last {amount(commits, 'commit')}"
+        )
+        hint = "make it narrower, for example --in 'src/**' or a more exact --path"
+        super().__init__(told if files else "it would warn at every file", hint=hint)
+
+
+class NoGuardError(ConflictError):
+    shown = ("id",)
+
+    def __init__(self, observation_id: int, *, offered: bool = False) -> None:
+        self.id = observation_id
+        told = "suggests no guard" if offered else "has no such guard"
+        add = f"add one: `engram guard add {observation_id} --command 'npm *'`"
+        super().__init__(f"#{observation_id} {told}", hint=add if offered else "`engram guard` lists them")
+
+
+class ForeignGuardError(ConflictError):
+    shown = ("id",)
+
+    def __init__(self, observation_id: int) -> None:
+        self.id = observation_id
+        hint = f"read it, then run `engram trust {observation_id}`"
+        super().__init__(f"#{observation_id} came from elsewhere and is not trusted", hint=hint)
+
+
+class NoSessionError(InvalidInputError):
+    def __init__(self) -> None:
+        super().__init__(
+            "this project has no open session here", hint="pass --session ID; `engram sessions` lists them"
+        )
+
+
+class NoDiffError(InvalidInputError):
+    def __init__(self, what: str) -> None:
+        self.what = what[:200]
+        super().__init__(
+            f"cannot check {self.what}: no such commit, range or file",
+            hint="use `engram check main..HEAD`, `--staged` or files",
+        )

@@ -1,0 +1,1 @@
+"""The nouns that are remembered, and whose they are."""

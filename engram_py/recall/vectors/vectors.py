@@ -1,0 +1,474 @@
+"""Vectors: the nearest observations to a question in meaning, computed after the writes.
+
+A server answers other processes of this machine through a socket, so that a hook has meaning without a model.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from engram_py.base.database.filesystem import SOCKETS
+from engram_py.base.dataclass import replace
+from engram_py.base.errors import EmbedderError
+from engram_py.base.lazy import logger_of
+from engram_py.base.reasons import reason
+from engram_py.recall.vectors.values import EmbedderFailedError
+
+if TYPE_CHECKING:
+    import socket
+    from pathlib import Path
+
+    from engram_py.base.database.store import Store
+    from engram_py.base.reasons import Told
+    from engram_py.base.times import Clock
+    from engram_py.recall.vectors.index import VectorIndex
+    from engram_py.recall.vectors.model import Loader, VectorModel
+    from engram_py.recall.vectors.table import Kind
+    from engram_py.recall.vectors.upkeep import Done, VectorWorker
+    from engram_py.recall.vectors.values import Embedded, Nearest, TurnedOff, VectorState
+
+logger = logger_of(__name__)
+
+# Every search imports this module, and most have no embedder: what only vectors need is imported where it is used.
+
+# How long a search waits for the vector of its question: a server has the model loaded, a command loads it first.
+SERVER_SECONDS, COMMAND_SECONDS = 3.0, 60.0
+_QUESTION_CHARS = 2_000
+_STOPPING_SECONDS = 0.2
+_MOST_ASKED_ABOUT = 20
+# How long a hook waits for a server's answer, which takes 40 ms.
+_NEARBY_SECONDS = 0.15
+_MOST_NEARBY_BYTES = 2**20
+
+# Over a connection, asks about the pairs that new memories are part of; returns the ids of each.
+Ask = Callable[["Store", Sequence[int]], Sequence[tuple[int, int]]]
+
+
+class Vectors:
+    """The optional half of search. Without an ``embedder`` it does nothing and imports nothing.
+
+    A process that stays passes ``follow``, which tells the embedder that is set now: it takes another at once.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        *,
+        embedder: str = "",
+        key: str = "",
+        load: Loader | None = None,
+        follow: Callable[[], str] | None = None,
+        ask: Ask | None = None,
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._setting = embedder
+        self._key = key
+        self._load = load
+        self._indexes: dict[Kind, VectorIndex] = {}
+        self._worker: VectorWorker | None = None
+        self._follow = follow
+        self._ask = ask
+        self._changing = threading.Lock()
+        self._listener: _Listener | None = None
+
+    @property
+    def enabled(self) -> bool:
+        """Whether an embedder is set; costs next to nothing."""
+        if self._follow is not None and (setting := self._follow()) != self._setting:
+            with self._changing:
+                self.close()
+                self._setting = setting
+                self._indexes.clear()
+                self.__dict__.pop("_model", None)
+                self.start()
+        return bool(self._setting)
+
+    @cached_property
+    def _model(self) -> VectorModel:
+        from engram_py.recall.vectors.model import VectorModel
+
+        return VectorModel(self._setting, models=self.models, key=self._key, load=self._load)
+
+    @property
+    def models(self) -> Path:
+        """The folder that models are fetched into."""
+        return self._store.path.parent / "models"
+
+    @property
+    def private(self) -> bool:
+        """Whether texts stay on this machine or go out encrypted. Raises InvalidEmbedderError."""
+        return self._model.spec.private
+
+    # --- searching ------------------------------------------------------------------------------------------
+
+    def nearest(
+        self,
+        text: str,
+        *,
+        within: Sequence[object] | None = None,
+        sees: Callable[[Collection[int]], Collection[int]] | None = None,
+        limit: int = 50,
+        also: Iterable[int] = (),
+        documents: bool = False,
+    ) -> Nearest:
+        """Return the ``limit`` observations nearest to a question, and how near those of ``also`` are; or passages of
+        ``documents``.
+
+        ``within`` are projects as in a search, or ids of collections; ``sees``, given ids, answers which of them may be
+        shown. When the embedder fails, the note says why.
+        """
+        from engram_py.recall.vectors.values import Nearest
+
+        if not self.enabled or not text.strip():
+            return Nearest()
+        shown = text[:_QUESTION_CHARS].encode("utf-8", "replace").decode()
+        try:
+            index = self._open_index(documents=documents)
+            from engram_py.recall.vectors.index import VectorView  # after what says that numpy is missing
+
+            question = self._model.question(shown, seconds=self._question_seconds)
+            view = VectorView(None if within is None else tuple(within), sees)
+            near = index.near(question, view, limit=limit, also=also)
+        except EmbedderError as exc:
+            return Nearest(note=reason("no_vectors", problem=exc.message, hint=exc.hint))
+        return replace(near, weight=self._model.spec.weight)
+
+    def _open_index(self, *, documents: bool = False) -> VectorIndex:
+        """Return the vectors of the set model. Raises EmbedderError: none, or another model by that name made them."""
+        from engram_py.recall.vectors import table
+
+        row = table.embedder(self._store, self._model.spec.name)
+        if row is None:
+            hint = "the server computes them now" if self._worker else "run `engram vectors on`"
+            raise EmbedderFailedError(self._setting, "nothing was computed yet", hint=hint)
+        kind = table.PASSAGES if documents else table.MEMORIES
+        index = self._indexes.get(kind)
+        if index is None or index.embedder_id != row["id"]:
+            # It says so when numpy is missing, which these import.
+            probe = self._model.probe(seconds=self._question_seconds)
+            from engram_py.recall.vectors.index import VectorIndex
+            from engram_py.recall.vectors.upkeep import same_model
+
+            if not same_model(probe, row["probe"], row["dimension"]):
+                reason = "its vectors differ from the stored ones"
+                raise EmbedderFailedError(self._setting, reason, hint="run `engram vectors on`")
+            index = self._indexes[kind] = VectorIndex(self._store, kind, row["id"], row["dimension"])
+        return index
+
+    @property
+    def _question_seconds(self) -> float:
+        return SERVER_SECONDS if self._worker is not None else COMMAND_SECONDS
+
+    # --- computing ------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Compute in the background from now on: for a process that stays. Does nothing without an embedder."""
+        if not self._setting or self._worker is not None:
+            return
+        from engram_py.base.database.store import Store
+        from engram_py.recall.vectors.upkeep import VectorWorker
+
+        path = self._store.path
+        with contextlib.suppress(EmbedderError):
+            if self._model.spec.kind == "sentence":  # a table of words tells what words tell
+                self._listener = _Listener(_sockets(path.parent), self._answered)
+        self._worker = VectorWorker(lambda: Store(path), self._background)
+        self._store.after_write.append(self._worker.wake)
+        self._worker.start()
+
+    def close(self) -> None:
+        """End the background thread. What it was computing just now is computed another time."""
+        worker, self._worker = self._worker, None
+        listener, self._listener = self._listener, None
+        if listener is not None:
+            listener.close()
+        if worker is not None:
+            self._store.after_write.remove(worker.wake)
+            worker.stop(seconds=_STOPPING_SECONDS)
+
+    def _answered(self, asked: dict[str, Any]) -> Nearest:
+        return self.nearest(str(asked["text"]), within=asked["within"], limit=asked["limit"], also=asked["also"])
+
+    def _background(self, store: Store, stopped: Callable[[], bool]) -> Callable[[], None]:
+        """Return the work of the thread after each change of the file, over its own connection."""
+        from engram_py.recall.vectors.upkeep import VectorUpkeep
+
+        upkeep = VectorUpkeep(store, self._clock, self._model, stopped=stopped)
+
+        def work() -> None:
+            done = upkeep.run()
+            for documents in (False, True):  # so that the first search finds everything in memory
+                with contextlib.suppress(EmbedderError):
+                    self._open_index(documents=documents).refresh(store)
+            self._asked(store, done)
+
+        return work
+
+    def open(self) -> None:
+        """Load the model, fetching it where its library does so by itself. Raises EmbedderError."""
+        if not self.enabled:
+            raise EmbedderFailedError("embedder", "none is set", hint="run `engram vectors on`")
+        self._model.open(download=True, threads=os.cpu_count())
+        self._model.probe()
+
+    def compute(self, *, progress: Callable[[int, int], None] | None = None, seconds: float | None = None) -> Embedded:
+        """Compute what is pending, for about as many ``seconds``; None computes all of it.
+
+        Raises EmbedderError: the model cannot be loaded, or fails.
+        """
+        from engram_py.recall.vectors.table import retry_empty
+        from engram_py.recall.vectors.upkeep import VectorUpkeep
+        from engram_py.recall.vectors.values import Embedded
+
+        started = time.perf_counter()
+        self.open()
+        until = None if seconds is None else started + seconds
+        late = (lambda: False) if until is None else (lambda: time.perf_counter() > until)
+        upkeep = VectorUpkeep(self._store, self._clock, self._model, stopped=late)
+        entry = upkeep.entry()
+        with self._store.transaction():
+            retry_empty(self._store, entry.id)
+        done = upkeep.run(progress=progress)
+        said: tuple[Told, ...] = () if done is not None else (reason("vectors_elsewhere"),)
+        said += tuple(reason("may_contradict", new=new, old=old) for new, old in self._asked(self._store, done))
+        memories, documents, vectors = (done.memories, done.documents, done.vectors) if done else (0, 0, 0)
+        took = round(time.perf_counter() - started, 2)
+        return Embedded(self._setting, memories, vectors, took, self.state(ask=True), said, documents)
+
+    def _asked(self, store: Store, done: Done | None) -> Sequence[tuple[int, int]]:
+        """Ask whether what was just saved contradicts something; more at once is an import, for a scan to look at."""
+        new = () if done is None else done.new
+        return self._ask(store, new) if self._ask is not None and 0 < len(new) <= _MOST_ASKED_ABOUT else ()
+
+    def pending(self) -> tuple[int, int]:
+        """Return how many memories, and passages of documents, lack the vectors of the embedder that is set; no model
+        is asked."""
+        return self._pending(self._model.spec.name)
+
+    def _pending(self, name: str) -> tuple[int, int]:
+        from engram_py.memory.observations.visible import count_live
+        from engram_py.recall.vectors import table
+
+        row = table.embedder(self._store, name) if name else None
+        if row is None:
+            return count_live(self._store, None), table.count_documents(self._store)
+        memories, documents = (
+            table.count_pending(self._store, kind, row["id"], row["done_to"]) for kind in table.KINDS
+        )
+        return memories, documents
+
+    def turned_off(self, *, delete: bool) -> TurnedOff:
+        """Return what is left without the setting; ``delete`` removes the vectors and the fetched models."""
+        from shutil import rmtree
+
+        from engram_py.recall.vectors import table
+        from engram_py.recall.vectors.values import TurnedOff
+
+        with self._store.transaction():
+            had = table.clear(self._store) if delete else table.count_observations(self._store)
+        if delete:
+            rmtree(self.models, ignore_errors=True)
+        return TurnedOff(0 if delete else had, had if delete else 0)
+
+    def state(self, *, ask: bool = False) -> VectorState:
+        """Return how far vectors are computed. ``ask`` has the model answer once, and names the problem when it
+        fails."""
+        from engram_py.memory.observations.visible import count_live
+        from engram_py.recall.vectors import table
+        from engram_py.recall.vectors.model import LANES, runtime_of
+        from engram_py.recall.vectors.values import VectorState
+
+        problem = hint = None
+        name, host, runtime, model_bytes, question_ms = self._setting, "", "", 0, 0.0
+        if self.enabled:
+            try:
+                spec = self._model.spec
+                name, host = spec.name, spec.host
+                runtime = runtime_of(LANES[spec.kind], self.models) if spec.kind in LANES else ""
+                model_bytes = sum(file.stat().st_size for file in spec.folder(self.models).glob("*"))
+                if ask:
+                    self._model.probe(seconds=COMMAND_SECONDS)
+                    started = time.perf_counter()
+                    self._model.question("How long does it take to ask?", seconds=COMMAND_SECONDS)
+                    question_ms = round((time.perf_counter() - started) * 1000, 1)
+            except EmbedderError as exc:
+                problem, hint = exc.message, exc.hint
+        live, documents = count_live(self._store, None), table.count_documents(self._store)
+        row = table.embedder(self._store, name) if name else None
+        pending, undone = self._pending(name)
+        return VectorState(
+            embedder=name,
+            host=host,
+            runtime=runtime,
+            observations=live,
+            done=live - pending,
+            documents=documents,
+            documents_done=documents - undone,
+            dimension=0 if row is None else row["dimension"],
+            bytes=table.size(self._store),
+            others=tuple(one["name"] for one in table.embedders(self._store) if one["name"] != name),
+            problem=problem,
+            hint=hint,
+            model_bytes=model_bytes,
+            question_ms=question_ms,
+        )
+
+
+# --- a server that answers hooks --------------------------------------------------------------------------------
+
+
+class Nearby:
+    """The vectors of a server that runs on this machine with the same memory. No server, or a slow one: no hits."""
+
+    def __init__(self, data_dir: Path, *, seconds: float = _NEARBY_SECONDS) -> None:
+        self._folder, self._seconds = _sockets(data_dir), seconds
+
+    @property
+    def is_there(self) -> bool:
+        """Whether a server may answer; costs a look at a folder."""
+        return bool(_listed(self._folder))
+
+    def nearest(
+        self,
+        text: str,
+        *,
+        within: Sequence[object] | None = None,
+        sees: Callable[[Collection[int]], Collection[int]] | None = None,
+        limit: int = 50,
+        also: Iterable[int] = (),
+        documents: bool = False,
+    ) -> Nearest:
+        """Return what ``Vectors.nearest`` of the server returns, of memories alone."""
+        from engram_py.recall.vectors.values import Nearest
+
+        asked = {"text": text[:_QUESTION_CHARS], "within": within and list(within), "limit": limit, "also": list(also)}
+        answer = None if documents else self._asked(asked)
+        if answer is None:
+            return Nearest()
+        hits = [(int(row), float(cosine)) for row, cosine in answer["hits"]]
+        seen = {row for row, _ in hits} if sees is None else set(sees([row for row, _ in hits]))
+        numbers = (float(answer["middle"]), float(answer["deviation"]), int(answer["population"]))
+        return Nearest(tuple(hit for hit in hits if hit[0] in seen), *numbers)
+
+    def _asked(self, asked: dict[str, Any]) -> dict[str, Any] | None:
+        """Ask the servers, one after the other, until one answers."""
+        import json
+        import socket
+
+        until = time.monotonic() + self._seconds
+        for path in _listed(self._folder):
+            with contextlib.suppress(OSError, ValueError), socket.socket(socket.AF_UNIX) as connection:
+                connection.settimeout(max(0.001, until - time.monotonic()))
+                connection.connect(str(path))
+                connection.sendall(json.dumps(asked).encode() + b"\n")
+                found = json.loads(_line(connection, until))
+                return found if isinstance(found, dict) and "hits" in found else None
+        return None
+
+
+# What tells a search the nearest in meaning: this process's model, or a server's.
+NearMeaning = Vectors | Nearby
+
+
+class _Listener:
+    """Answers what other processes of this account ask, one after the other, until ``close``."""
+
+    def __init__(self, folder: Path, answer: Callable[[dict[str, Any]], Nearest]) -> None:
+        self._answer = answer
+        self._path = folder / f"{os.getpid()}.sock"
+        self._socket = self._bound(folder)
+        if self._socket is not None:
+            threading.Thread(target=self._run, args=(self._socket,), name="engram-nearby", daemon=True).start()
+
+    def close(self) -> None:
+        if self._socket is not None:
+            with contextlib.suppress(OSError):
+                self._path.unlink()
+            with contextlib.suppress(OSError):
+                self._socket.shutdown(2)  # wakes the thread
+            self._socket.close()
+
+    def _bound(self, folder: Path) -> socket.socket | None:
+        """Return a socket in the folder; None where the system has none of files, or the path is too long for it."""
+        import socket
+
+        if not hasattr(socket, "AF_UNIX"):
+            return None
+        bound = socket.socket(socket.AF_UNIX)
+        try:
+            folder.mkdir(mode=0o700, exist_ok=True)
+            for path in _listed(folder):
+                _remove_unheard(path)
+            bound.bind(str(self._path))
+            self._path.chmod(0o600)
+            bound.listen(8)
+        except OSError as exc:
+            bound.close()
+            logger.info("hooks are not told of meaning: %s", exc)
+            return None
+        return bound
+
+    def _run(self, listening: socket.socket) -> None:
+        while True:
+            try:
+                connection, _ = listening.accept()
+            except OSError:  # closed
+                return
+            with connection:
+                try:
+                    self._serve(connection)
+                except Exception as exc:  # whatever was asked, the next one gets an answer
+                    logger.debug("a hook got no answer: %s", exc)
+
+    def _serve(self, connection: socket.socket) -> None:
+        import json
+
+        connection.settimeout(1.0)
+        near = self._answer(json.loads(_line(connection, time.monotonic() + 1.0)))
+        values = {"hits": near.hits, "middle": near.middle, "deviation": near.deviation, "population": near.population}
+        connection.sendall(json.dumps(values).encode() + b"\n")
+
+
+def _sockets(data_dir: Path) -> Path:
+    return data_dir / SOCKETS
+
+
+def _listed(folder: Path) -> list[Path]:
+    try:
+        return [path for path in folder.iterdir() if path.suffix == ".sock"]
+    except OSError:
+        return []
+
+
+def _line(connection: socket.socket, until: float) -> bytes:
+    """Return the bytes before a line's end. Raises OSError: none in time; ValueError: too many."""
+    said = b""
+    while not said.endswith(b"\n"):
+        connection.settimeout(max(0.001, until - time.monotonic()))
+        part = connection.recv(65_536)
+        said += part
+        if not part or len(said) > _MOST_NEARBY_BYTES:
+            raise ValueError("no whole line")
+    return said
+
+
+def _remove_unheard(path: Path) -> None:
+    """Remove the socket of a server that was killed."""
+    import socket
+
+    try:
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(0.1)
+            connection.connect(str(path))
+    except ConnectionRefusedError:
+        path.unlink(missing_ok=True)
+    except OSError:
+        return

@@ -1,0 +1,1 @@
+"""A memory in other places: repositories, the team's server, imports and exports, a vault of notes."""

@@ -1,5 +1,0 @@
-"""The repository of these tests, and a memory about some of its lines."""
-
-from tests.anchors.repositories import repo, saved
-
-__all__ = ["repo", "saved"]

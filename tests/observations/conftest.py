@@ -1,5 +1,0 @@
-"""One observation alone."""
-
-from tests.relations.pairs import saved
-
-__all__ = ["saved"]
