@@ -147,6 +147,7 @@ ERRORS = {
     "question_not_found": "There is no question with this number in `engram eval list`.",
     "judgment_not_found": "There is no relation with this `judgment_id`.",
     "transcript_missing": "A hook names a transcript that does not exist, or not yet.",
+    "transcript_damaged": "Lines of the transcript are no JSON; the others are read.",
     "transcript_unheard": "No user message was recognised in the transcript.",
     "transcript_refused": "A hook names a transcript that is no regular file, or not where agents keep them.",
     "document_not_found": "No document of the project's collections has this name; `suggestions` are near.",

@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -29,6 +30,9 @@ _NUMBERS = itertools.count()
 # Processes that tests start by the hundred read what the first one compiled, whatever this shell is told.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+# The workers and what they start write and name files in UTF-8, as nearly every machine does.
+os.environ["LC_ALL"] = "C.UTF-8"
 
 # A shell that runs the tests in the background has them ignore Ctrl-C, and whatever they start with them.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -65,11 +69,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def clean_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """No variable of the developer's machine decides a test, nor a server that several tests share."""
+    """Nothing that somebody set on this machine decides a test, nor a server that several tests share."""
     nobodys = tmp_path_factory.mktemp("nobodys")
+    umask = os.umask(0o022)
     with pytest.MonkeyPatch.context() as patch:
-        for name in [one for one in os.environ if one.startswith(("ENGRAM_", "GIT_")) and one != "ENGRAM_BENCH_DATA"]:
+        others = ("ENGRAM_", "GIT_", "XDG_")
+        for name in [one for one in os.environ if one.startswith(others) and one != "ENGRAM_BENCH_DATA"]:
             patch.delenv(name)
+        (nobodys / "home").mkdir()
+        patch.setenv("HOME", str(nobodys / "home"))
+        patch.setenv("TZ", "UTC")
         patch.setenv("ENGRAM_DATA_DIR", str(nobodys / "data"))
         patch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
         patch.setenv("GIT_CONFIG_NOSYSTEM", "1")
@@ -77,7 +86,15 @@ def clean_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path
         for name in ("hooks", "info"):  # without the examples of hooks that each repository gets
             (nobodys / "git" / name).mkdir(parents=True)
         template.copy_instead_of_migrating(patch)
+        _use_zone()
         yield nobodys
+    _use_zone()
+    os.umask(umask)
+
+
+def _use_zone() -> None:
+    if hasattr(time, "tzset"):
+        time.tzset()
 
 
 @pytest.fixture(autouse=True)

@@ -166,6 +166,14 @@ def git(monkeypatch: pytest.MonkeyPatch) -> Git:
     return run_git
 
 
+def stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+    """A program called git, before the real one."""
+    folder.mkdir()
+    (folder / "git").write_text(f"#!/bin/sh\n{script}\n")
+    (folder / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+
+
 @cache
 def _first_commit() -> Path:
     """A repository with one commit on ``main``, made once and copied: git takes longer than most tests."""

@@ -1,4 +1,4 @@
-"""Read files that somebody else may have prepared (bounded, never blocking), and replace files in one step."""
+"""Read what somebody else may have prepared (files bounded, never blocking), and replace files in one step."""
 
 from __future__ import annotations
 
@@ -67,23 +67,29 @@ def open_regular(path: Path | str) -> BinaryIO:
         raise
 
 
-# What the bytes of one item of many can raise in whoever reads it. A full disk or a lock is no fault of an item.
-_UNREADABLE = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
+# What one item of many can raise in its reader. A full disk or a lock of the memory is no fault of an item.
+_UNREADABLE = (OSError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
 
 
 def readable(items: Iterable[T], read: Callable[[T], U], *, aside: Callable[[T, str], object]) -> Iterator[tuple[T, U]]:
     """Yield each item with what ``read`` makes of it.
 
-    One that cannot be read goes ``aside`` with the reason and stops no other: files, commits and rows of others come
-    with whatever bytes they like.
+    One that cannot be read goes ``aside`` with the reason and stops no other: files, lines, commits and rows of others
+    come with whatever bytes they like.
     """
     for item in items:
         try:
             found = read(item)
         except _UNREADABLE as exc:
-            aside(item, str(exc) if isinstance(exc, ValueError) else f"{type(exc).__name__}: {exc}")
+            named = f"{type(exc).__name__}: {exc}"
+            aside(item, reason(exc) if isinstance(exc, OSError) else str(exc) if isinstance(exc, ValueError) else named)
             continue
         yield item, found
+
+
+def changed_ns(status: os.stat_result) -> int:
+    """Return when a file was last written in nanoseconds, at most what a column of SQLite holds (the year 2262)."""
+    return min(status.st_mtime_ns, 2**63 - 1)
 
 
 def _put_new(part: Path, path: Path) -> None:

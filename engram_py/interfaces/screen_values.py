@@ -21,6 +21,7 @@ from engram_py.interfaces.wording.context import context_text, not_merged, why_n
 from engram_py.interfaces.wording.phrases import anchors, plain_line, whence
 from engram_py.interfaces.wording.reasons import Door
 from engram_py.memory.anchors.values import StaleLine
+from engram_py.memory.observations.listing import HandEditLine, ReviewLine, UntakenLine
 from engram_py.memory.observations.values import Observation
 from engram_py.memory.privacy.provenance import WAITS
 from engram_py.memory.relations.values import Relation
@@ -211,10 +212,13 @@ _SHOWN = 50
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A memory that waits for a person, and why."""
+    """A memory that waits for a person, and why. ``other`` is its text numbered ``version``, which a merge did not
+    take."""
 
     row: Observation
     why: str
+    other: str = ""
+    version: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,10 +233,12 @@ class FailedSession:
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """Pairs without a verdict, memories that read like an order, that came from elsewhere, were derived, are overdue,
-    whose files changed or whose text offers a guard, and sessions that a distiller failed on."""
+    """Pairs without a verdict; memories with two texts after a merge, edited by hand, that read like an order, came
+    from elsewhere, were derived, are overdue, whose files changed or whose text offers a guard; failed sessions."""
 
     pairs: Sequence[Relation]
+    untaken: Sequence[Waiting]
+    edited: Sequence[Waiting]
     orders: Sequence[Waiting]
     unchecked: Sequence[Waiting]
     derived: Sequence[Waiting]
@@ -250,10 +256,13 @@ def review(app: Engram, project: str | None) -> Review:
     held = {row.id for row in orders}
     unchecked = [row for row in app.browsing.unchecked(**place) if row.id not in held]
     derived = [row for row in app.browsing.unconfirmed(**place) if row.id not in held]
-    overdue = {one.id: _due(app, one.review_after) for one in due if not isinstance(one, StaleLine)}
+    overdue = {one.id: _due(app, one.review_after) for one in due if isinstance(one, ReviewLine)}
+    untaken = {one.id: one for one in due if isinstance(one, UntakenLine)}
     stale = {one.id: anchors(one.anchors) for one in due if isinstance(one, StaleLine)}
     return Review(
         pairs=app.relations.pending(**place),
+        untaken=[_untaken(row, untaken[row.id]) for row in app.browsing.whole(list(untaken))],
+        edited=_waiting(app, {one.id: one.file for one in due if isinstance(one, HandEditLine)}),
         orders=[Waiting(row, _source(row)) for row in orders],
         unchecked=[Waiting(row, _source(row)) for row in unchecked],
         derived=[Waiting(row, "") for row in derived if row.unchecked in (None, WAITS)],
@@ -278,6 +287,11 @@ def _due(app: Engram, moment: str) -> str:
 
 def _waiting(app: Engram, why: Mapping[int, str]) -> list[Waiting]:
     return [Waiting(row, why[row.id]) for row in app.browsing.whole(list(why))]
+
+
+def _untaken(row: Observation, one: UntakenLine) -> Waiting:
+    title = f"{one.other_title}\n\n" if one.other_title != row.title else ""
+    return Waiting(row, "", f"{title}{one.other}", one.version)
 
 
 def _source(row: Observation) -> str:

@@ -105,6 +105,7 @@ _STEPS = {
     "transcript_refused": "nothing to do; the file is no transcript of the agent; only citations and turns are missing",
     "transcript_unheard": "this version cannot read the agent's transcripts; it keeps the prompts but not the turns; "
     "upgrade engram, or report the agent's version",
+    "transcript_damaged": "nothing to do; lines of the agent's transcript are no JSON, the others are read",
     "empty_input": _NO_INPUT,
     "input_is_not_json": _NO_INPUT,
     "input_is_no_object": _NO_INPUT,

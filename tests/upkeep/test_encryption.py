@@ -54,7 +54,6 @@ def no_keychain(monkeypatch: pytest.MonkeyPatch) -> None:
     from keyring.backends import fail
 
     monkeypatch.setattr("keyring.get_keyring", fail.Keyring)
-    monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
 
 
 @pytest.fixture
@@ -618,3 +617,21 @@ def test_a_file_that_is_encrypted_while_somebody_opens_it_is_opened_with_its_key
         assert app.search("zebrafish pool").results
     assert keys_told[0] == b""
     assert keys_told[-1]
+
+
+@pytest.mark.parametrize("change", ["rekey", "decrypt"])
+def test_a_memory_whose_key_is_replaced_while_somebody_opens_it_is_opened(
+    data_dir: Path, key_file: Path, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    filled(data_dir)
+    on(data_dir, key_file)
+    fetch = keys.fetch
+
+    def late(kept: keys.Kept, path: Path) -> bytes:
+        monkeypatch.setattr(keys, "fetch", fetch)
+        done(change, data_dir, key_file)
+        return fetch(kept, path)
+
+    monkeypatch.setattr(keys, "fetch", late)
+    with opened(data_dir) as app:
+        assert app.search("zebrafish pool").results

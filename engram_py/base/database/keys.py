@@ -311,7 +311,17 @@ def key_of(path: Path, data_dir: Path) -> bytes:
 
     Raises StoreKeyError: none that can be had opens it.
     """
-    state = read_state(data_dir)
+    while True:
+        state = read_state(data_dir)
+        try:
+            return _key_by(state, path, data_dir)
+        except StoreKeyError:
+            if read_state(data_dir) == state:
+                raise
+            # It was encrypted, decrypted or rekeyed between the two.
+
+
+def _key_by(state: State | None, path: Path, data_dir: Path) -> bytes:
     if not path.exists() or not path.stat().st_size:
         return b"" if state is None or state.doing == "decrypt" else fetch(state.key, path)
     if is_plain(path):

@@ -43,10 +43,11 @@ _NO_WINDOW = 0x08000000 if os.name == "nt" else 0  # subprocess.CREATE_NO_WINDOW
 
 
 class Deadline:
-    """The time that git may take for several questions together."""
+    """The time that git may take for several questions together, and whether it left one of them ``unanswered``."""
 
     def __init__(self, seconds: float = TIMEOUT_SECONDS) -> None:
         self.whole = seconds >= TIMEOUT_SECONDS
+        self.unanswered = False
         self._end = time.monotonic() + seconds
 
     @property
@@ -80,7 +81,9 @@ def ask_git(
     except OSError as exc:
         logger.debug("git does not start: %s", exc)
         return None
-    return _talk(process, "".join(f"{line}\n" for line in given).encode(), limit, deadline.left)
+    answer = _talk(process, "".join(f"{line}\n" for line in given).encode(), limit, deadline.left)
+    deadline.unanswered |= answer is None
+    return answer
 
 
 def has_git(root: Path) -> bool:

@@ -189,20 +189,17 @@ class SessionMemory:
         )
 
     def of_files(
-        self, paths: Sequence[str], *, session_id: str, without: set[int], unnamed: set[int], seconds: float = 0
+        self, paths: Sequence[str], *, session_id: str, without: set[int], unnamed: set[int], deadline: Deadline
     ) -> Context:
         """Return the observations anchored to these files that may be shown unasked, ``without`` those of these ids,
         and at most three to name that the words of the files' paths lead to, without the ids in ``unnamed``.
 
-        Git has so many ``seconds`` to say which of them were recorded under another name.
+        Git has until the ``deadline`` to say which of them were recorded under another name.
         """
         place = self._projects.for_read(session_id=session_id)
-        asking = Deadline(seconds)
         ids: list[int] = []
         for path in paths:
-            # It is asked twice about each: what became of what is gone, and of what was found.
-            seconds_left = max(0.0, asking.left) / 2
-            ids += self._anchors.of_file(path, limit=20, projects=place.reads, git_seconds=seconds_left)
+            ids += self._anchors.of_file(path, limit=20, projects=place.reads, deadline=deadline)
         wanted = [row_id for row_id in dict.fromkeys(ids) if row_id not in without]
         found = observation_table.by_ids(self._store, wanted) if wanted else {}
         findings = Findings()

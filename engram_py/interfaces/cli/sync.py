@@ -213,7 +213,9 @@ def merge_memory_command(base: Path, ours: Path, theirs: Path) -> None:
     joined = merge(base.read_bytes(), mine, other, partial(joined_lines, root))
     if joined is not None:
         if joined in (mine, other) and mine != other:
-            click.echo("engram: kept the later of two edits of a memory; git's history has the other", err=True)
+            click.echo("engram: took the later of two edits of a memory; the other waits in `engram review`", err=True)
+            with suppress(EngramError), memory() as app:
+                app.git_sync.keep_other(joined, other if joined == mine else mine)
         ours.write_bytes(joined)
         return
     names = [word for name in ("ours", "base", "theirs") for word in ("-L", name)]

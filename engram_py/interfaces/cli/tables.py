@@ -139,7 +139,7 @@ def _section(section: TableSection) -> Table:
 
 def _listing(value: Listing, now: datetime) -> Table | None:
     kind = type(value.items[0])
-    if kind not in _LISTS:
+    if kind not in _LISTS or any(type(item) is not kind for item in value.items):
         return None
     title, columns, spaced = _LISTS[kind]
     table = _new(title or value.name.capitalize(), *columns.split(", "), spaced=spaced)

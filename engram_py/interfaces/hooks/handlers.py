@@ -254,17 +254,17 @@ def _what_came(call: Call) -> None:
 
 def _files(call: Call) -> str:
     """Return what is known of the files that are about to be written, once a session."""
+    from engram_py.base.git.program import Deadline
     from engram_py.memory.sessions.citations import SURFACES
 
     app, session_id = call.app, call.request.session_id
     known = app.citations.visible(session_id, "file")
     unnamed = app.citations.visible(session_id, *SURFACES)
-    begun = time.monotonic()
-    seconds = max(0.0, call.deadline - begun) * GIT_SHARE
+    git = Deadline((call.deadline - time.monotonic()) * GIT_SHARE)
     files = call.request.act.files[:_MOST_FILES]
-    context = app.session_memory.of_files(files, session_id=session_id, without=known, unnamed=unnamed, seconds=seconds)
-    if time.monotonic() - begun > seconds / 2:
-        call.note(BadInput("git_slow"))  # so what was recorded under another name may be missing
+    context = app.session_memory.of_files(files, session_id=session_id, without=known, unnamed=unnamed, deadline=git)
+    if git.unanswered:
+        call.note(BadInput("git_unanswered"))  # so what was recorded under another name may be missing
     if not any(section.items for section in context.sections):
         return ""
     call.attempt(lambda: ensure_session(call))

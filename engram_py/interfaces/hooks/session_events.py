@@ -20,6 +20,7 @@ from engram_py.memory.sessions.sessions import ancestors
 from engram_py.memory.sessions.values import (
     SessionLine,
     SessionNotFoundError,
+    TranscriptDamagedError,
     TranscriptMissingError,
     TranscriptRefusedError,
     TranscriptUnheardError,
@@ -217,6 +218,8 @@ def _read_transcript(call: Call) -> None:
         call.unread = found.more and not of_subagent
         if found.unheard and not of_subagent:
             call.note(TranscriptUnheardError())
+        elif found.unreadable:
+            call.note(TranscriptDamagedError(path, found.unreadable))
     except TranscriptRefusedError as exc:
         if path:
             call.note(exc)

@@ -43,7 +43,7 @@ from engram_py.interfaces.http.routing import (
 from engram_py.interfaces.wording import render
 from engram_py.interfaces.wording import search as words
 from engram_py.memory.observations.errors import ObservationNotFoundError
-from engram_py.memory.observations.listing import Suggestion
+from engram_py.memory.observations.listing import HandEditLine, Suggestion, UntakenLine
 from engram_py.memory.observations.values import Neighbour, Observation, Timeline
 from engram_py.memory.sessions.values import SessionNotFoundError
 from engram_py.recall.documents.values import Collection
@@ -209,9 +209,15 @@ class ContextOut(Answer):
     context: str
 
 
+UntakenOut = shown(UntakenLine, "id title text version other_title other")
+HandEditOut = shown(HandEditLine, "id title file")
+
+
 class ReviewList(Answer):
     observations: list[ReviewOut]  # type: ignore[valid-type]
     count: int
+    untaken: list[UntakenOut] | None = None  # type: ignore[valid-type]
+    edited: list[HandEditOut] | None = None  # type: ignore[valid-type]
 
 
 @operation("GET", "/timeline", TimelineOut, errors=(404,))
@@ -288,13 +294,16 @@ def compaction_context(
 
 @operation("GET", "/review", ReviewList, errors=(404, 409))
 def review(app: Engram, listed: Listed, notes: Notes) -> object:
-    """What is due for review, the longest overdue first, then memories whose files changed."""
+    """What is due for review: memories with two texts after a merge (``untaken``) or edited by hand (``edited``), the
+    longest overdue, then those whose files changed."""
     where = selected(app, listed)
     due = app.observations.due_for_review(**where.asked, limit=listed.limit or 10)
     notes += in_words(due.warnings)
     rows = app.browsing.whole([one.id for one in due.items])
     found = [ReviewOut.of(row, state="needs_review") for row in rows]
-    return ReviewList(observations=found, count=len(found))
+    untaken = [UntakenOut.of(one) for one in due.items if isinstance(one, UntakenLine)]
+    edited = [HandEditOut.of(one) for one in due.items if isinstance(one, HandEditLine)]
+    return ReviewList(observations=found, count=len(found), untaken=untaken or None, edited=edited or None)
 
 
 @operation("POST", "/review/mark_reviewed", ReviewOut, errors=(404,))

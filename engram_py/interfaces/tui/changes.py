@@ -159,9 +159,12 @@ def accept(view: View, observation_id: int, head: str) -> ChangeDone:
     app = view.app
     if head in ("rule", "offered"):
         return done(app.guards.accept(observation_id), view, lambda app: app.guards.unaccept(observation_id))
+    if head == "hand edit":
+        app.git_sync.sync(mine=lambda edits: True)
+        return ChangeDone("The edits of files here are yours now.")
     row = live_observation(app.store, observation_id)
     waits = head in ("order", "unchecked", "derived") or row.unchecked or row.origin in ("derived", "import")
-    if head in ("overdue", "changed") or not waits:
+    if head in ("two edits", "overdue", "changed") or not waits:
         return done(app.observations.mark_reviewed(observation_id), view)
     accepted = app.observations.accept(observation_id)
     return done(accepted, view, lambda app: app.observations.unaccept(accepted))

@@ -164,6 +164,8 @@ class ReviewPanel(Panel):
             for one in found.pairs
         ]
         kinds = {
+            "two edits": (previews.UNTAKEN, found.untaken),
+            "hand edit": (previews.EDITED, found.edited),
             "order": (previews.ORDER, found.orders),
             "unchecked": (previews.UNCHECKED, found.unchecked),
             "derived": (previews.DERIVED, found.derived),

@@ -157,12 +157,17 @@ def waiting(view: View, kind: str, one: screen_values.Waiting) -> Iterator[Part]
     """Yield a memory that waits for a person."""
     yield f"{kind}{f': {one.why}' if one.why else ''}\n", HEADING
     yield f"{_DO[kind]}\n\n", FAINT
+    if one.other:
+        yield f"Not taken:\n{one.other}\n\nTaken:\n", ""
     yield from memory(view, one.row.id)
 
 
 ORDER, DERIVED, DUE, STALE = "Instructions to agents", "Derived, not confirmed", "Overdue for review", "Changed files"
+UNTAKEN, EDITED = "Two edits of one memory", "Edited by hand, not signed"
 UNCHECKED, OFFERED = "From elsewhere, not checked", "Decisions that can have a guard"
 _DO = {
+    UNTAKEN: "a: keep the text that was taken; r: restore the other; e: edit",
+    EDITED: "Somebody edited its file. a: the edits of files here are mine (`engram sync --mine`)",
     ORDER: "It contains instructions to agents. Agents get it only after you accept it. a: accept; d: delete",
     UNCHECKED: "Somebody else wrote it. Agents see it marked as not checked, only in its project. a: accept; d: delete",
     DERIVED: "It was derived from a session. It is archived unless you accept or use it. a: accept; d: delete",

@@ -263,6 +263,14 @@ def accept(visit: Visit, row: Observation) -> Goto:
     return back_to(visit, row.id, "accepted", undo=visit.undo.keep(back))
 
 
+@page("POST", _PATH + "/mine")
+@as_shown
+def mine(visit: Visit, row: Observation) -> Goto:
+    """Take the edit of the memory's file as the user's own, as ``engram sync --mine`` does for all of them."""
+    visit.app.git_sync.sync(mine=lambda edits: {visit.form.get("file", "")})
+    return back_to(visit, row.id, "accepted")
+
+
 @page("POST", _PATH + "/delete")
 @as_shown
 def delete(visit: Visit, row: Observation) -> Goto:
@@ -339,7 +347,7 @@ def done_to(visit: Visit, row: Observation | None) -> dict[str, Any]:
     }
 
 
-_WAITING = ("orders", "unchecked", "derived", "due", "stale", "offered")
+_WAITING = ("untaken", "edited", "orders", "unchecked", "derived", "due", "stale", "offered")
 
 
 @page("GET", "/ui/review")
@@ -369,7 +377,10 @@ def review_page(visit: Visit) -> Shown:
 
 def _forms(waiting: Sequence[Waiting]) -> list[dict[str, object]]:
     """Return memories that wait for a person, why, and the mark of how each reads now."""
-    return [{"row": one.row, "why": one.why, "seen": seen(one.row)} for one in waiting]
+    return [
+        {"row": one.row, "why": one.why, "seen": seen(one.row), "other": one.other, "version": one.version}
+        for one in waiting
+    ]
 
 
 def _texts(visit: Visit, pairs: Sequence[Relation]) -> dict[int, Observation]:

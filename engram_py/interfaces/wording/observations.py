@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from itertools import takewhile
 
 from engram_py.interfaces.wording.phrases import (
     SpelledWords,
@@ -14,6 +15,7 @@ from engram_py.interfaces.wording.phrases import (
     clock,
     filled,
     joined,
+    plain_line,
     whence,
 )
 from engram_py.interfaces.wording.reasons import Door, call
@@ -34,6 +36,7 @@ from engram_py.memory.identity.table import Profile, Statement
 from engram_py.memory.observations.listing import (
     BulkDone,
     Fact,
+    HandEditLine,
     Made,
     Note,
     ObservationLine,
@@ -41,6 +44,7 @@ from engram_py.memory.observations.listing import (
     Selection,
     Stats,
     Suggestion,
+    UntakenLine,
 )
 from engram_py.memory.observations.values import (
     MOST_COUNTED,
@@ -52,6 +56,7 @@ from engram_py.memory.observations.values import (
 )
 
 _MOST_PROJECTS, _MOST_TYPES = 8, 10
+_SIDE_CHARS = 400
 _DAY, _MINUTE = "%Y-%m-%d", "%H:%M"
 
 
@@ -343,6 +348,18 @@ def _due(value: ReviewLine, now: datetime) -> str:
     return f"due {clock(value.review_after, now, _DAY)}" if value.review_after else "did more harm than good"
 
 
+def _untaken(value: UntakenLine, now: datetime, door: Door) -> str:
+    text, other = (value.title, *value.text.split("\n")), (value.other_title, *value.other.split("\n"))
+    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(text, other, strict=False)))
+    taken, left = (plain_line(" ".join(lines[same:]), _SIDE_CHARS) for lines in (text, other))
+    sides = f"  taken: {taken}\n  other: {left}\n"
+    if value.unchecked and door == "mcp":  # an agent is not given what a stranger wrote
+        sides = "  one of the texts is from elsewhere and not checked: `engram review` shows both to a person\n"
+    step = f"`engram review {value.id}` keeps it, `engram revert {value.id} --version {value.version}` takes the other"
+    about = f"{value.type}, {value.project}, two edits that did not know of each other"
+    return f"[#{value.id}] {value.title} ({about})\n{sides}  {step}"
+
+
 def _made(value: Made, now: datetime) -> str:
     rest = value.count - len(value.named)
     whom = joined([*value.named, *([f"{rest:,} more"] if rest > 0 else [])])
@@ -360,6 +377,10 @@ WORDS: Words = {
     Note: lambda value, now: f"[#{value.id}] {clock(value.said_at, now, _MINUTE)} {value.text}",
     Timeline: _timeline,
     ReviewLine: lambda value, now: f"[#{value.id}] {value.title} ({value.type}, {value.project}, {_due(value, now)})",
+    HandEditLine: lambda value, now: (
+        f"[#{value.id}] {value.title} ({value.type}, {value.project}): somebody edited {value.file}; "
+        "`engram sync --mine` if you did"
+    ),
     ObservationLine: _line,
     Suggestion: _suggestion,
     Selection: _selection,
@@ -391,4 +412,5 @@ SPELLED: SpelledWords = {
     Changed: _change,
     BulkDone: _done,
     Profile: _profile,
+    UntakenLine: _untaken,
 }

@@ -152,11 +152,11 @@ class Anchors:
         *,
         limit: int = 100,
         projects: Sequence[str] | None = None,
-        git_seconds: float = TIMEOUT_SECONDS,
+        deadline: Deadline | None = None,
     ) -> list[int]:
         """Return the ids of the live observations anchored to ``path``: relative to the repository, a part of it from a
         slash on (``auth.py``), absolute, or a folder ending in ``/``. Exact paths first, then the newest, then those of
-        what got this name since; ``git_seconds`` as in ``states``.
+        what got this name since, as far as git tells before the ``deadline``.
 
         ``projects`` are those to look into, all when it is None.
         """
@@ -180,8 +180,9 @@ class Anchors:
         from engram_py.memory.anchors.moved_files import Moves
         from engram_py.memory.anchors.trace import trace
 
-        states = partial(self.states, git_seconds=git_seconds)
-        traces = partial(trace, here.repository, answers=self._answers, deadline=Deadline(git_seconds))
+        deadline = deadline or Deadline()
+        states = partial(self._states, deadline=deadline)
+        traces = partial(trace, here.repository, answers=self._answers, deadline=deadline)
         moves = Moves(self._store, here, states, traces, projects=projects, limit=limit)
         moved = moves.into_folder(wanted) if folder else moves.into_file(wanted)
         return [*dict.fromkeys([*ids, *moved])][:limit]

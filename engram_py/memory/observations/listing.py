@@ -84,6 +84,35 @@ class ReviewLine:
 
 
 @dataclass(frozen=True, slots=True)
+class UntakenLine:
+    """An observation that two edited without knowing of each other: it has one ``text``, and the ``other`` is its older
+    text numbered ``version``. ``unchecked``: where one of them comes from that nobody here trusted."""
+
+    id: int
+    title: str
+    type: str
+    project: str
+    text: str
+    version: int
+    other_title: str
+    other: str
+    unchecked: str | None
+    updated_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class HandEditLine:
+    """An observation whose ``file`` in its repository somebody edited: the edit waits for the user to sign it."""
+
+    id: int
+    title: str
+    type: str
+    project: str
+    file: str
+    updated_at: str
+
+
+@dataclass(frozen=True, slots=True)
 class Listing:
     """``name`` is the key of the items in JSON, as in ``{"projects": [...], "count": 2}``. ``total`` counts those that
     were left out as well, where that is known."""

@@ -37,8 +37,12 @@ _TEXTUAL = frozenset({"", "text", "input_text", "output_text"})
 
 
 def turns_of_line(line: bytes | str, position: int = 0) -> list[Turn]:
-    """Return the turns that one line of a transcript holds: one, a list of them, or none."""
-    return [turn for record in _records(_loaded(line)) if (turn := _turn(record, position))]
+    """Return the turns that one line of a transcript holds: one, a list of them, or none.
+
+    Raises ValueError, RecursionError: it is no JSON.
+    """
+    records = _records(json.loads(line)) if line.strip() else []
+    return [turn for record in records if (turn := _turn(record, position))]
 
 
 def turns_of_document(text: bytes | str) -> list[Turn]:

@@ -14,7 +14,7 @@ from engram_py.base.capture.redact import CUT_MARGIN_CHARS, redact_head
 from engram_py.base.database.mutation_queue import Journal
 from engram_py.base.database.store import Store
 from engram_py.base.dataclass import replace
-from engram_py.base.files import expanded, open_regular, real_path, reason
+from engram_py.base.files import expanded, open_regular, readable, real_path, reason
 from engram_py.base.settings import DEFAULTS
 from engram_py.base.text.words import derived_terms
 from engram_py.base.times import parse_time, to_text
@@ -105,7 +105,7 @@ class Transcripts:
             begin = _first_line(file, status.st_size) if start is None else start
             parse = _document if place.suffix.lower() == ".json" else _lines
             halfway = until and (until + time.monotonic()) / 2  # what was found wants its time, too
-            found, end = parse(file, begin, status.st_size, halfway)
+            found, end, unreadable = parse(file, begin, status.st_size, halfway)
             more = end < status.st_size and (end - begin >= MOST_AT_ONCE or _is_late(halfway))
             own = self._without_copies(found, session_id)
             turns = tuple(replace(turn, agent=turn.agent or agent) for turn in own)
@@ -126,7 +126,16 @@ class Transcripts:
                 done, added, cited = stop, added + new, cited + counted
             unheard = 0 == begin < reached and not more and not _names_user(file, parse, turns)
         skipped = begin if start is None else 0
-        return TranscriptRead(turns[:done], added, cited, reached - begin, more=more, skipped=skipped, unheard=unheard)
+        return TranscriptRead(
+            turns[:done],
+            added,
+            cited,
+            reached - begin,
+            more=more,
+            skipped=skipped,
+            unheard=unheard,
+            unreadable=unreadable,
+        )
 
     def _without_copies(self, turns: Sequence[Turn], session_id: str) -> Sequence[Turn]:
         """Return the turns without those that were said before the session began and that another session has."""
@@ -274,21 +283,28 @@ def _first_line(file: BinaryIO, size: int) -> int:
 # --- what is new ------------------------------------------------------------------------------------------
 
 
-def _lines(file: BinaryIO, start: int, size: int, until: float | None) -> tuple[list[Turn], int]:
-    """Return the turns of the whole lines from ``start`` on, and where the next look begins."""
-    turns: list[Turn] = []
-    end = start
+def _lines(file: BinaryIO, start: int, size: int, until: float | None) -> tuple[list[Turn], int, int]:
+    """Return the turns of the whole lines from ``start`` on, where the next look begins, and how many are no JSON."""
+    end, unreadable = start, list[str]()
     file.seek(start)
-    while end < size and end - start < MOST_AT_ONCE and not _is_late(until):
-        line = file.readline(_LONGEST_LINE)
-        if not line.endswith(b"\n"):
-            if len(line) < _LONGEST_LINE:
-                break  # it is being written just now
-            # A line of four megabytes is no message; its rest is no JSON either and is skipped.
-        else:
-            turns += turns_of_line(line, end)
-        end += len(line)
-    return _once(turns), end
+
+    def whole_lines() -> Iterator[tuple[int, bytes]]:
+        nonlocal end
+        is_rest = False
+        while end < size and end - start < MOST_AT_ONCE and not _is_late(until):
+            line = file.readline(_LONGEST_LINE)
+            is_whole = line.endswith(b"\n")
+            if not is_whole and len(line) < _LONGEST_LINE:
+                return  # it is being written just now
+            at, end = end, end + len(line)
+            if is_whole and not is_rest:  # a line of four megabytes is no message
+                yield at, line
+            is_rest = not is_whole
+
+    read = readable(
+        whole_lines(), lambda one: turns_of_line(one[1], one[0]), aside=lambda _, why: unreadable.append(why)
+    )
+    return _once([turn for _, turns in read for turn in turns]), end, len(unreadable)
 
 
 def _once(turns: list[Turn]) -> list[Turn]:
@@ -304,12 +320,12 @@ def _once(turns: list[Turn]) -> list[Turn]:
     return list(found.values())
 
 
-def _document(file: BinaryIO, start: int, size: int, until: float | None) -> tuple[list[Turn], int]:
+def _document(file: BinaryIO, start: int, size: int, until: float | None) -> tuple[list[Turn], int, int]:
     """Return the same of a file that is one JSON document: read whole when its size changed."""
     if size > MOST_AT_ONCE or start == size:
-        return [], size
+        return [], size, 0
     file.seek(0)
-    return turns_of_document(file.read(size)), size
+    return turns_of_document(file.read(size)), size, 0
 
 
 def _names_user(file: BinaryIO, parse: object, turns: Sequence[Turn]) -> bool:

@@ -60,6 +60,11 @@ class TranscriptUnheardError(TranscriptRefusedError):
         super().__init__("it is not empty, but no user message was recognised in it")
 
 
+class TranscriptDamagedError(InvalidInputError):
+    def __init__(self, path: str, lines: int) -> None:
+        super().__init__(f"{path}: lines that are no JSON: {lines}", hint="the other lines are read")
+
+
 class CheckpointTooLargeError(InvalidInputError):
     def __init__(self, limit: int) -> None:
         super().__init__(
@@ -228,8 +233,8 @@ class Said:
 class TranscriptRead:
     """The result of one look into a transcript: the turns that are new, and whether more of it waits for the next look.
 
-    ``skipped`` is how many bytes of its beginning were never read; ``unheard`` says that it was read from beginning to
-    end, is not empty, and holds nothing that a user said.
+    ``skipped`` is how many bytes of its beginning were never read, ``unreadable`` how many lines are no JSON.
+    ``unheard`` says that it was read from beginning to end, is not empty, and holds nothing that a user said.
     """
 
     turns: tuple[Turn, ...]
@@ -239,6 +244,7 @@ class TranscriptRead:
     more: bool = False
     skipped: int = 0
     unheard: bool = False
+    unreadable: int = 0
 
 
 @dataclass(frozen=True, slots=True)

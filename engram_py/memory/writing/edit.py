@@ -235,6 +235,7 @@ class Editing:
             self._anchors.rewrite(old.id, anchors)
             due = review_date(old.type, self._journal.moment())
             self._write(old, {"review_after": due})
+            table.settle_untaken(self._store, old.id)
             reviewed(self._store, old.id, self._journal.now())
         return Changed.of("reviewed", old, review_after=due)
 
@@ -346,6 +347,7 @@ class Editing:
             done = self.update(found.id, Change(title=earlier.title, content=earlier.content))
             # The text comes back with where it came from.
             table.restore_arrival(self._store, found.id, earlier.version)
+            table.settle_untaken(self._store, found.id)
             return done
 
     def undo(self, observation_id: int) -> Changed:

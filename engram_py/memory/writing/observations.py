@@ -181,17 +181,22 @@ class Observations:
         )
 
     def due_for_review(self, project: str | None = None, *, all_projects: bool = False, limit: int = 10) -> Listing:
-        """Return the observations that did more harm than help, those whose review date has come, then those whose
-        files changed under them; a note names what was derived and waits for somebody to confirm it."""
+        """Return the observations that wait for a person: with two texts after a merge, edited by hand in their file,
+        with more harm than help, overdue, and those whose files changed; a note names what was derived."""
         limit, said = clamp("limit", limit, 1, REVIEW_MOST)
         place = self._projects.for_read(project, all_projects=all_projects)
+        untaken = table.untaken(self._store, projects=place.reads, limit=limit)
+        edits = table.hand_edits(self._store, projects=place.reads, limit=limit - len(untaken))
+        known = {line.id for line in untaken} | {line.id for line in edits}
         rows = table.due(self._store, now=self._journal.now(), projects=place.reads, limit=limit)
+        rows = [row for row in rows if row.id not in known][: limit - len(untaken) - len(edits)]
         harmful = retired(self._store)
         dates = {row.id: "" if row.id in harmful else row.review_after or "" for row in rows}
         lines = tuple(
             ReviewLine(row.id, row.title, row.type, row.project, dates[row.id], row.updated_at) for row in rows
         )
-        stale = self._anchors.stale(place.reads, without=[row.id for row in rows], limit=limit - len(lines))
+        listed = [*known, *(row.id for row in rows)]
+        stale = self._anchors.stale(place.reads, without=listed, limit=limit - len(listed))
         from engram_py.memory.observations.browse import unconfirmed
 
         waiting = unconfirmed(self._store, projects=place.reads, limit=limit + 1)
@@ -199,4 +204,4 @@ class Observations:
         notes = [reason("unconfirmed", named=named, more=len(waiting) > limit)] if named else []
         offered = tuple(one.id for one in self._proposals().offers(self._store, place.reads, limit=limit))
         notes += [reason("guards_offered", ids=offered, more=len(offered) == limit)] if offered else []
-        return Listing("due", (*lines, *stale), (*said, *place.warnings, *notes))
+        return Listing("due", (*untaken, *edits, *lines, *stale), (*said, *place.warnings, *notes))

@@ -12,10 +12,9 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from engram_py.base.database.store import Store
+from engram_py.base.database.store import Row, Store
 from engram_py.base.dataclass import dataclass
-from engram_py.base.errors import InvalidArgumentError
-from engram_py.base.files import exists, lines_of, read_bounded, readable_path
+from engram_py.base.files import changed_ns, exists, lines_of, read_bounded, readable, readable_path
 from engram_py.base.files import reason as failure
 from engram_py.base.reasons import Told, reason
 from engram_py.base.text.words import derived_terms
@@ -100,7 +99,7 @@ def find_files(
 
     if root.is_file():
         seen = root.stat()
-        yield FoundFile(root.name, seen.st_size, seen.st_mtime_ns)
+        yield FoundFile(root.name, seen.st_size, changed_ns(seen))
         return
     wanted = GitIgnoreSpec.from_lines(globs)
     count = 0
@@ -155,7 +154,7 @@ def _walk(root: Path, below: str, rules: Rules, skipped: Callable[[Skipped], Non
             elif not entry.name.startswith(".") and not _ignored(path, rules):
                 seen = entry.stat(follow_symlinks=False)
                 if entry.is_file(follow_symlinks=False):
-                    yield FoundFile(readable_path(path), seen.st_size, seen.st_mtime_ns)
+                    yield FoundFile(readable_path(path), seen.st_size, changed_ns(seen))
         except OSError as exc:
             skipped(Skipped(readable_path(path), failure(exc)))
 
@@ -237,7 +236,7 @@ def update_folder(
     """
     root = Path(collection.root)
     skipped: list[Skipped] = []
-    from engram_py.base.capture.redact import refuse_secret
+    from engram_py.base.capture.redact import redact
 
     counts = dict.fromkeys(("indexed", "updated", "unchanged", "removed"), 0)
 
@@ -259,45 +258,47 @@ def update_folder(
     with store.transaction():
         table.retire(store, gone)
     counts["removed"] = len(gone)
-    for number, file in enumerate(files):
+    active = {path: row for path, row in rows.items() if row["active"]}
+    changed = [file for file in files if not _is_as_before(file, active.get(file.path))]
+    counts["unchanged"] = len(files) - len(changed)
+
+    def leave_out(file: FoundFile, why: str) -> None:
+        skipped.append(Skipped(redact(file.path).text, why))
+        if row := active.get(file.path):
+            with store.transaction():
+                table.retire(store, [row["id"]])
+            counts["removed"] += 1
+
+    for number, file in enumerate(changed, counts["unchanged"] + 1):
         if until is not None and time.monotonic() >= until:
             return result(unfinished=True)
-        row = rows.get(file.path)
-        if row is not None and row["active"] and (row["size"], row["mtime_ns"]) == (file.size, file.mtime_ns):
-            counts["unchanged"] += 1
-            continue
-        try:
-            refuse_secret("path", file.path)
-            read = read_document(root, file)
-        except InvalidArgumentError:
-            skipped.append(Skipped("[REDACTED]", "its name looks like a secret"))
-            continue
-        except OSError as exc:
-            skipped.append(Skipped(file.path, failure(exc)))
-            if row is not None and row["active"]:
-                with store.transaction():
-                    table.retire(store, [row["id"]])
-                counts["removed"] += 1
-            continue
-        store.give_way()
-        with store.transaction():
-            if row is not None and row["active"] and row["hash"] == read.hash:
-                table.touch(store, row["id"], size=file.size, mtime_ns=file.mtime_ns)
-                counts["unchanged"] += 1
-            else:
-                table.put(store, collection.id, read)
-                counts["updated" if row is not None and row["active"] else "indexed"] += 1
+        row = active.get(file.path)
+        for _, read in readable([file], lambda file: read_document(root, file), aside=leave_out):
+            store.give_way()
+            with store.transaction():
+                if row is not None and row["hash"] == read.hash:
+                    table.touch(store, row["id"], size=file.size, mtime_ns=file.mtime_ns)
+                    counts["unchanged"] += 1
+                else:
+                    table.put(store, collection.id, read)
+                    counts["indexed" if row is None else "updated"] += 1
         if report is not None:
-            report(number + 1, len(files))
+            report(number, len(files))
     with store.transaction():
         store.update("collections", {"id": collection.id}, {"updated_at": now})
     return result()
 
 
+def _is_as_before(file: FoundFile, row: Row | None) -> bool:
+    return row is not None and (row["size"], row["mtime_ns"]) == (file.size, file.mtime_ns)
+
+
 def read_document(root: Path, file: FoundFile) -> Read:
-    """Return a file as a document. Raises OSError."""
+    """Return a file as a document. Raises OSError, and ValueError where its name would keep a secret."""
     from engram_py.base.capture.redact import redact
 
+    if redact(file.path).count:
+        raise ValueError("its name looks like a secret")
     text = redact(read_text(root, file.path)).text
     head, skip = split_front_matter(text)
     parts = structure(text, skip=skip)

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from engram_py.base.database.store import Store
-from engram_py.base.dataclass import dataclass
+from engram_py.base.dataclass import dataclass, field
+from engram_py.base.files import readable
 from engram_py.base.git.answers import is_shallow
 from engram_py.base.git.program import Deadline, ask_git
 from engram_py.base.git.repository import Repository
@@ -64,13 +65,24 @@ def _listed(root: Path, head: str, without: str, deadline: Deadline, *options: s
     return answer[0].decode("ascii", "replace").split() if answer and answer[1] else None
 
 
-def read_commits(root: Path, ids: Sequence[str], deadline: Deadline) -> list[Commit] | None:
-    """Return the commits in the order of ``ids``; None where git does not say. A partial clone may lack their files."""
-    commits = _read_commits(root, ids, deadline, "--name-only")
-    return _read_commits(root, ids, deadline, "--no-patch") if commits is None else commits
+def read_commits(
+    root: Path, ids: Sequence[str], deadline: Deadline, aside: Callable[[str, str], object] = lambda commit, why: None
+) -> list[Commit] | None:
+    """Return the commits in the order of ``ids``; None where git does not say. A partial clone may lack their files.
+
+    ``aside`` is told of each that cannot be read, and why.
+    """
+    records = _records(root, ids, deadline, "--name-only") or _records(root, ids, deadline, "--no-patch")
+    if records is None:
+        return None
+    return [commit for _, commit in readable(records, _commit, aside=lambda record, why: aside(_id_of(record), why))]
 
 
-def _read_commits(root: Path, ids: Sequence[str], deadline: Deadline, files: str) -> list[Commit] | None:
+def _id_of(record: bytes) -> str:
+    return record.partition(b"\0")[0].decode("ascii", "replace")
+
+
+def _records(root: Path, ids: Sequence[str], deadline: Deadline, files: str) -> list[bytes] | None:
     mark = secrets.token_hex(16)  # nobody can have written it into a message
     shape = f"--format={mark}{'%x00'.join(_FIELDS)}%x00"
     answer = ask_git(
@@ -80,18 +92,16 @@ def _read_commits(root: Path, ids: Sequence[str], deadline: Deadline, files: str
     )  # fmt: skip
     if answer is None or not answer[1]:
         return None
-    records = answer[0].split(mark.encode())[1:]
-    return [commit for commit in map(_commit, records) if commit is not None]
+    return answer[0].split(mark.encode())[1:]
 
 
-def _commit(record: bytes) -> Commit | None:
+def _commit(record: bytes) -> Commit:
+    """Return the commit in a record of git's. Raises ValueError: it is none."""
     fields = record.decode("utf-8", "replace").split("\0")
-    if len(fields) < len(_FIELDS):
-        return None
     commit, author, at, subject, body, trailers = fields[: len(_FIELDS)]
     moment = parse_time(at)
     if moment is None:
-        return None
+        raise ValueError(f"its date is {at[:40]!r}")
     files = [name.lstrip("\n") for name in fields[len(_FIELDS) :]]
     body = body[:MESSAGE_CHARS].strip()
     trailers = trailers.strip()
@@ -143,6 +153,7 @@ class _Counts:
     unchanged: int = 0
     removed: int = 0
     skipped: int = 0
+    unreadable: list[Skipped] = field(default_factory=list)
     unfinished: bool = False
 
 
@@ -162,10 +173,11 @@ def update_history(
     head, counts = repository.commit, _Counts()
 
     def result(*warnings: str) -> CollectionUpdate:
-        skipped = (Skipped(f"{counts.skipped} commits", "the message gives no reason"),) if counts.skipped else ()
+        plain = [Skipped(f"{counts.skipped} commits", "the message gives no reason")] * bool(counts.skipped)
         return CollectionUpdate(
             collection.name, collection.project, indexed=counts.indexed, unchanged=counts.unchanged,
-            removed=counts.removed, skipped=skipped, unfinished=counts.unfinished, warnings=warnings,
+            removed=counts.removed, skipped=(*counts.unreadable, *plain),
+            unfinished=counts.unfinished, warnings=warnings,
         )  # fmt: skip
 
     # What was cut off when it was cloned may be fetched later, below the same HEAD.
@@ -209,7 +221,11 @@ def _store(
     """Index a batch of commits; return whether git printed it."""
     indexed = table.known_paths(store, collection.id, ids)
     missing = [commit for commit in ids if commit not in indexed]
-    read = read_commits(root, missing, _deadline(until, _BATCH_SECONDS)) if missing else []
+
+    def aside(commit: str, why: str) -> None:
+        counts.unreadable.append(Skipped(commit[:12], why))
+
+    read = read_commits(root, missing, _deadline(until, _BATCH_SECONDS), aside) if missing else []
     if read is None:
         return False
     documents = list(commit_documents(read))
@@ -221,7 +237,7 @@ def _store(
             if document.path not in stored:
                 table.put(store, collection.id, document)
     counts.indexed += len(documents)
-    counts.skipped += len(missing) - len(documents)
+    counts.skipped += len(read) - len(documents)
     return True
 
 

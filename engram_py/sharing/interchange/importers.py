@@ -206,6 +206,7 @@ class Source:
     # Rows that could not be read, by kind and reason.
     left_out: Counter[tuple[str, str]] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)
+    _noted: int = 0
     _named: Counter[tuple[str, ...]] = field(default_factory=Counter)
     _locator: Locator = field(default_factory=Locator)
 
@@ -245,8 +246,9 @@ class Source:
         return document
 
     def note(self, text: str) -> None:
-        if len(self.notes) < _MOST_NOTES:
-            self.notes.append(text)
+        """Say something of the import; of many notes the first are shown, and the others counted."""
+        self._noted += 1
+        self.notes[_MOST_NOTES:] = [f"and {self._noted - _MOST_NOTES} more"] if self._noted > _MOST_NOTES else [text]
 
     def place(self, directory: str) -> str | None:
         """Return the project of a directory somebody worked in; of one that is gone, by its name."""
@@ -267,7 +269,7 @@ class Source:
         if not self.path.is_dir():
             raise InvalidSourceError(str(self.path), self.kind, "it is not there")
         count, root = 0, real_path(self.path)
-        for folder, folders, names in os.walk(self.path):
+        for folder, folders, names in os.walk(self.path, onerror=lambda exc: self.leave_out(exc.filename, exc)):
             folders[:] = sorted(name for name in folders if name not in (".git", "node_modules", ".venv"))
             for name in sorted(names):
                 if name.lower().endswith(suffixes):
@@ -285,8 +287,11 @@ class Source:
         try:
             return read_bounded(path, MOST_FILE_BYTES).decode("utf-8-sig", "replace")
         except OSError as exc:
-            self.note(f"{path} was left out: {reason(exc)}")
+            self.leave_out(path, exc)
             return None
+
+    def leave_out(self, path: Path | str, exc: OSError) -> None:
+        self.note(f"{path} was left out: {reason(exc)}")
 
     def markdown(self, path: Path) -> str | None:
         """Return the text of a Markdown file. Raises InvalidSourceError: the one that somebody named is none."""

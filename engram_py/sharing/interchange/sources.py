@@ -8,10 +8,10 @@ import json
 import os
 import sqlite3
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -19,7 +19,7 @@ from engram_py.base.capture.host_formats import is_trivial
 from engram_py.base.capture.passive import learning_title, parse_learnings
 from engram_py.base.database.connection import ForeignDatabase, open_foreign
 from engram_py.base.dataclass import dataclass
-from engram_py.base.files import lines_of, open_regular, real_path, reason
+from engram_py.base.files import lines_of, open_regular, readable, real_path
 from engram_py.base.git.program import Deadline, ask_git
 from engram_py.base.git.repository import Repository, find_repository
 from engram_py.base.lazy import regex
@@ -309,26 +309,26 @@ def read_server_memory(source: Source) -> None:
 def read_transcripts(source: Source) -> None:
     """Read ``~/.claude/projects/*/*.jsonl``, or one file: prompts and the items of Key Learnings sections.
 
-    What else was said stays where it is. A line that is cut off or too long says nothing. A fork begins with a copy
-    of the session it left, which is usually the file that was written first.
+    What else was said stays where it is. A line that is too long says nothing, and so does a last one that is being
+    written. A fork begins with a copy of the session it left, which is usually the file that was written first.
     """
     known: set[tuple[str, str]] = set()
     for path in sorted(source.files(".jsonl"), key=lambda path: (changed_at(path) or "", path)):
         directory = directory_of(path)
         project = source.place(directory)
         session_id = path.stem[:100]
-        has_turns = False
         try:
-            turns = [turn for turn in _turns(path) if turn.said_at is None or (turn.key, turn.content) not in known]
-            known |= {(turn.key, turn.content) for turn in turns}
-            for turn in turns:
-                has_turns = True
-                _take(source, turn, session_id, project)
+            said = _turns(source, path)
         except OSError as exc:
-            source.note(f"{path} was left out: {reason(exc)}")
-        if path == source.path and not has_turns and not source.notes:
+            source.leave_out(path, exc)
+            continue
+        turns = [turn for turn in said if turn.said_at is None or (turn.key, turn.content) not in known]
+        known |= {(turn.key, turn.content) for turn in turns}
+        for turn in turns:
+            _take(source, turn, session_id, project)
+        if path == source.path and not turns:
             raise source.foreign("no line of it is one of a transcript")
-        if has_turns:
+        if turns:
             source.session(session_id, project=project, directory=directory)
 
 
@@ -346,17 +346,31 @@ def _take(source: Source, turn: Turn, session_id: str, project: str | None) -> N
             source.observation(*identity, title=title, content=learning, project=project, **more)
 
 
-def _turns(path: Path) -> list[Turn]:
-    """Return the turns of a transcript, none of a file with another shape."""
-    turns: list[Turn] = []
-    with open_regular(path) as lines:
-        while line := lines.readline(_MOST_LINE_BYTES):
-            if not line.endswith(b"\n") and len(line) == _MOST_LINE_BYTES:
-                while len(rest := lines.readline(_MOST_LINE_BYTES)) == _MOST_LINE_BYTES and not rest.endswith(b"\n"):
-                    pass
-                continue
-            turns += turns_of_line(line)
+def _turns(source: Source, path: Path) -> list[Turn]:
+    """Return the turns of a transcript, none of a file with another shape; note the lines that are no JSON."""
+    bad: list[str] = []
+
+    def aside(line: tuple[int, bytes], why: str) -> None:
+        if line[1].endswith(b"\n"):
+            bad.append(str(line[0]))
+
+    with open_regular(path) as file:
+        read = readable(_whole_lines(file), lambda line: turns_of_line(line[1]), aside=aside)
+        turns = [turn for _, some in read for turn in some]
+    if bad:
+        more = f" and {len(bad) - _SHORT_SHOWN} more" if len(bad) > _SHORT_SHOWN else ""
+        source.note(f"{path}: {amount(len(bad), 'line')} cannot be read ({', '.join(bad[:_SHORT_SHOWN])}{more})")
     return turns
+
+
+def _whole_lines(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines of a file with their numbers, but for those that are too long."""
+    number, is_rest = 1, False
+    while line := file.readline(_MOST_LINE_BYTES):
+        is_whole = line.endswith(b"\n") or len(line) < _MOST_LINE_BYTES
+        if is_whole and not is_rest:
+            yield number, line
+        number, is_rest = number + is_whole, not is_whole
 
 
 def _object(line: str) -> dict[str, Any] | None:

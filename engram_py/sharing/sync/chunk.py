@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from engram_py.base.dataclass import asdict, dataclass
+from engram_py.base.files import readable
 from engram_py.base.lazy import regex
 from engram_py.base.times import parse_time
 from engram_py.sharing.interchange.columns import derived_id
@@ -196,13 +197,13 @@ def decompose(document: dict[str, Any], *, project: str) -> Contents:
         said = {_name(one) for one in told} - {None}
         rows = [(place, one) for place, one in rows if _name(one) not in said]
     offered = [*rows, *((f"mutations[{index}]", _with_project(one, project)) for index, one in enumerate(explicit))]
-    mutations: list[Mutation] = []
     unreadable: list[str] = []
-    for place, entry in offered:
-        try:
-            mutations.append(mutation_of(entry, strict=False))
-        except InvalidEntryError as exc:
-            unreadable.append(f"{place}: {exc}")
+    read = readable(
+        offered,
+        lambda one: mutation_of(one[1], strict=False),
+        aside=lambda one, why: unreadable.append(f"{one[0]}: {why}"),
+    )
+    mutations = [mutation for _, mutation in read]
     return Contents(
         mutations=tuple(sorted(mutations, key=_order)),
         about=_about(document, block or {}, mutations),

@@ -217,6 +217,10 @@ def with_conflict(path: str) -> Applied:
     return Applied(path, "keep", "refused", path, said="it holds a merge conflict: mend it, then import again")
 
 
+def unreadable(path: str, why: str) -> Applied:
+    return Applied(path, "keep", "refused", path, said=f"it cannot be read ({why}), and is left as it is")
+
+
 def not_claimed(path: str) -> Applied:
     said = "git shares this folder, so somebody else may have edited it: `engram vault import --mine` if you did"
     return Applied(path, "keep", "refused", path, said=said)

@@ -297,11 +297,16 @@ class Folder:
     def read(self, path: str) -> str | None:
         """Return the text of a file, None of one that is missing. Raises VaultFileError, OutsideVaultError."""
         try:
+            return self.text(path)
+        except OSError as exc:
+            raise VaultFileError(path, reason(exc)) from exc
+
+    def text(self, path: str) -> str | None:
+        """Return the same for somebody who reads many. Raises OSError, OutsideVaultError."""
+        try:
             return read_bounded(self.place(path), FILE_LIMIT_BYTES).decode("utf-8", "replace")
         except (FileNotFoundError, NotADirectoryError):
             return None
-        except OSError as exc:
-            raise VaultFileError(path, reason(exc)) from exc
 
     def write(self, path: str, text: str) -> bool:
         """Put a text at ``path``; return whether another was there. Raises VaultFileError, OutsideVaultError."""

@@ -7,9 +7,10 @@ from __future__ import annotations
 import difflib
 import json
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
+from itertools import starmap
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from engram_py.base.database.mutation_queue import get_meta, set_meta
 from engram_py.base.database.runs import NamedLease
 from engram_py.base.dataclass import replace
 from engram_py.base.errors import EngramError, InvalidArgumentError
-from engram_py.base.files import real_path, reason
+from engram_py.base.files import readable, real_path, reason
 from engram_py.base.git.repository import find_repository
 from engram_py.base.lazy import logger_of
 from engram_py.base.text.normalize import has_conflict, plain_lines
@@ -36,6 +37,7 @@ from engram_py.sharing.vault.applying import (
     kept_beside,
     not_claimed,
     plan_of,
+    unreadable,
     with_conflict,
 )
 from engram_py.sharing.vault.folder import (
@@ -174,10 +176,10 @@ class Vault:
         """
         name, folder = self._project(project), self.folder(project)
         with self._alone():
-            pages, views = self._edited(folder, name)
+            pages, views, unread = self._edited(folder, name)
             if pages or views:
                 raise VaultEditedError([*(page.path for page in pages), *views])
-            return self._export(folder, name)
+            return self._export(folder, name, unread=unread)
 
     def take_in(
         self,
@@ -199,7 +201,7 @@ class Vault:
         """
         name, folder = self._project(project), self.folder(project)
         with self._alone():
-            edited, views = self._edited(folder, name)
+            edited, views, unread = self._edited(folder, name)
             # Those in which a merge left both sides, and that the memory does not write so.
             conflicting = [page.path for page in edited if has_conflict(page.text)]
             texts = self._texts(name) if conflicting else {}
@@ -207,7 +209,7 @@ class Vault:
             paths = [page.path for page in edited if page.path not in unmerged]
             theirs = self._not_claimed(folder, paths, mine)
             pages = [page for page in edited if page.path not in (*unmerged, *theirs)]
-            left = (*map(with_conflict, unmerged), *map(not_claimed, theirs))
+            left = (*starmap(unreadable, unread.items()), *map(with_conflict, unmerged), *map(not_claimed, theirs))
             wanted = [edit for edit in self._edits(folder, name, pages) if prune or edit.action != "delete"]
             if dry_run:
                 shown = [kept_beside(path, "would keep", "a file beside it") for path in views]
@@ -220,7 +222,7 @@ class Vault:
             for edit, done in zip(wanted, applied, strict=True):
                 if done.outcome in ("kept", "refused"):
                     kept[edit.path] = "\n".join(filter(None, (kept[edit.path], edit.item.raw)))
-            exported = self._export(folder, name, kept, without=[*unmerged, *theirs])
+            exported = self._export(folder, name, kept, without=[*unmerged, *theirs], unread=unread)
             done_with = (*applied, *beside, *left)
             return VaultImported(str(folder.root), done_with, False, exported, exported.warnings)
 
@@ -235,9 +237,9 @@ class Vault:
         """Return the edits since the last export, and the memory's own changes."""
         name, folder = self._project(project), self.folder(project)
         manifest = folder.manifest() or Manifest(name)
-        pages, views = self._edited(folder, name)
-        edited = [*(page.path for page in pages), *views]
-        texts = self._texts(name)
+        pages, views, unread = self._edited(folder, name)
+        edited = [*(page.path for page in pages), *views, *unread]
+        texts = {path: text for path, text in self._texts(name).items() if path not in unread}
         tails = {path: parse(path, folder.read(path) or "").tail for path in texts}
         behind = [
             path for path, text in texts.items() if manifest.files.get(path) != digest(with_tail(text, tails[path]))
@@ -303,25 +305,27 @@ class Vault:
         """Return the memory of a project as files, by path; there need be no vault."""
         return self._texts(self._projects.for_read(project).project)
 
-    def _edited(self, folder: Folder, project: str) -> tuple[list[VaultPage], dict[str, str]]:
-        """Return the generated files that differ from the last export: Markdown, and the text of each JSON file.
+    def _edited(self, folder: Folder, project: str) -> tuple[list[VaultPage], dict[str, str], dict[str, str]]:
+        """Return the generated files that differ from the last export: Markdown, the text of each JSON file; and why
+        some cannot be read.
 
         A file that is missing says nothing. Nothing reads a JSON file back, and no export loses it.
         """
         manifest = folder.manifest() or Manifest(project)
         pages: list[VaultPage] = []
         views: dict[str, str] = {}
-        for path in [file for file in folder.files() if is_generated(file)]:
-            text = folder.read(path) or ""
+        unread: dict[str, str] = {}
+        paths = sorted({*filter(is_generated, folder.files()), *manifest.files})
+        for path, text in readable(paths, folder.text, aside=unread.__setitem__):
             is_page = path.endswith(".md")
-            if digest(text if is_page else plain_lines(text)) == manifest.files.get(path):
+            if text is None or digest(text if is_page else plain_lines(text)) == manifest.files.get(path):
                 continue
             if is_page:
                 pages.append(with_appended(parse(path, text), manifest.tails.get(path, "")))
             else:
                 views[path] = text
         now = self._texts(project) if views else {}
-        return pages, {path: text for path, text in views.items() if plain_lines(text) != now.get(path)}
+        return pages, {path: text for path, text in views.items() if plain_lines(text) != now.get(path)}, unread
 
     def _edits(self, folder: Folder, project: str, pages: list[VaultPage]) -> list[Edit]:
         if not pages:
@@ -343,19 +347,26 @@ class Vault:
         return list(edits(pages, manifest.items, now, heads))
 
     def _export(
-        self, folder: Folder, project: str, tails: dict[str, str] | None = None, without: Collection[str] = ()
+        self,
+        folder: Folder,
+        project: str,
+        tails: dict[str, str] | None = None,
+        without: Collection[str] = (),
+        unread: Mapping[str, str] | None = None,
     ) -> VaultExported:
         """Write every file, then the manifest: what is missing of it after a crash the next run finds equal.
 
-        Of the files ``without`` which it is done the manifest says what it said before.
+        Of the files ``without`` which it is done, and of those ``unread``, the manifest says what it said before.
         """
-        manifest = folder.manifest() or Manifest(project)
-        texts = {path: text for path, text in self._texts(project).items() if path not in without}
+        manifest, whole_texts = folder.manifest() or Manifest(project), self._texts(project)
+        unread = unread or {}
+        without = (*without, *unread)
+        texts = {path: text for path, text in whole_texts.items() if path not in without}
         old = [path for path in manifest.files if path not in texts and path not in without]
         for path in {*texts, *old} - {*(tails or {})}:
             if path.endswith(".md") and (tail := parse(path, folder.read(path) or "").tail):
                 tails = (tails or {}) | {path: tail}
-        warnings = []
+        warnings = [f"{path} was left as it is: {why}" for path, why in unread.items()]
         for path in {*(tails or {})} - {*texts}:  # nothing of it is left but what the person wrote
             if path not in manifest.files and day_of(path) is None and (text := folder.read(path)):
                 warnings.append(f"engram no longer writes {path}; its text is kept in {folder.set_aside(path, text)}")
@@ -364,7 +375,8 @@ class Vault:
                 texts[path] = ""
         files = {path: told for path, told in manifest.files.items() if path in without}
         heads = {path: lines for path, lines in manifest.heads.items() if path in without}
-        pages = [parse(path, folder.read(path) or "") for path in without]
+        held = ((path, whole_texts.get(path) if path in unread else folder.read(path)) for path in without)
+        pages = [parse(path, text or "") for path, text in held if path.endswith(".md")]
         anchors = [item.anchor for page in pages for item in page.items]
         items = {anchor: manifest.items[anchor] for anchor in anchors if anchor in manifest.items}
         marks = {path: mark for path, mark in manifest.tails.items() if path in without}

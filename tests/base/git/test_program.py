@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from engram_py.base.git.answers import TrackedFiles, tracked_files
 from engram_py.base.git.program import Deadline, ask_git
 from engram_py.base.git.repository import canonical_remote, find_repository, remote_names, strip_credentials
-from tests.support import Git, RepoMaker
+from tests.support import Git, RepoMaker, stand_in
 
 
 @pytest.fixture
@@ -22,14 +22,6 @@ def root(tmp_path: Path, git: Git) -> Path:
     git(root, "init", "-q", "-b", "main")
     git(root, "commit", "-q", "--allow-empty", "-m", "first")
     return root
-
-
-def stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
-    """A program called git, before the real one."""
-    folder.mkdir()
-    (folder / "git").write_text(f"#!/bin/sh\n{script}\n")
-    (folder / "git").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
 
 
 def test_git_answers_up_to_the_limit_and_not_where_it_refuses_is_elsewhere_or_has_no_time(

@@ -373,7 +373,7 @@ def test_a_merged_project_takes_its_costs_along(app: Engram, ledger: Ledger, ids
     assert {one.project for one in app.costs.of().sessions} == {"widgets"}
 
 
-def test_the_last_days_are_whole_days_of_utc_and_today_is_one(
+def test_the_last_days_are_whole_days_and_today_is_one(
     app: Engram, ledger: Ledger, ids: list[int], clock: FakeClock
 ) -> None:
     for row_id in ids[:3]:

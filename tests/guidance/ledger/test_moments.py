@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from engram_py import Engram
+from engram_py.base.git.program import Deadline
 from engram_py.guidance.ledger.moments import Came, Kind, Moments
 from engram_py.memory.observations.listing import ReviewLine
 from engram_py.memory.observations.values import Change, Observation
@@ -62,7 +63,9 @@ def test_no_unasked_door_gives_a_retired_memory(app: Engram, row: int) -> None:
     came(app, row, "overruled", "overruled", "overruled")
 
     assert app.prompt_gate.gated("how long do tokens live? token lifetime", "s1").shown is None
-    files = app.session_memory.of_files(["src/auth.py"], session_id="s1", without=set(), unnamed=set())
+    files = app.session_memory.of_files(
+        ["src/auth.py"], session_id="s1", without=set(), unnamed=set(), deadline=Deadline()
+    )
     assert not any(section.items for section in files.sections)
     about = app.contexts.assemble(query="token lifetime", mode="query", unasked=True)
     assert not any(section.items for section in about.sections)

@@ -18,6 +18,7 @@ from engram_py import Engram
 from engram_py.app import Engram as App
 from engram_py.base.database.connection import connect
 from engram_py.base.settings import Settings
+from engram_py.interfaces.hooks.entry import MOST_LIMIT_MS
 from tests import forked
 from tests.template import ready
 
@@ -54,19 +55,23 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def hook(folder: Path, data_dir: Path) -> Hook:
-    """``hook("user-prompt", prompt="…")``: session s1 of Claude Code in the folder widgets, unless told otherwise."""
+    """``hook("user-prompt", prompt="…")``: session s1 of Claude Code in the folder widgets, unless told otherwise.
+
+    It has the longest limit there is, so that only tests which set a shorter one depend on time.
+    """
     ready(data_dir)
 
     def call(
         event: str,
         *options: str,
         agent: str = "claude-code",
+        limit_ms: int = MOST_LIMIT_MS,
         stdin: bytes | None = None,
         environ: dict[str, str] | None = None,
         **fields: Any,
     ) -> Answered:
         data = stdin if stdin is not None else json.dumps({"session_id": "s1", "cwd": str(folder), **fields}).encode()
-        words = ["hook", event, "--agent", agent, *options]
+        words = ["hook", event, "--agent", agent, f"--limit-ms={limit_ms}", *options]
         begun = time.perf_counter()
         code, stdout, stderr = forked.run(words, stdin=data, cwd=folder, environ=environ or {})
         return Answered(code, stdout, stderr.decode(), time.perf_counter() - begun)

@@ -13,7 +13,7 @@ from engram_py import Engram
 from engram_py.interfaces.hooks.session_events import RECOVERY
 from engram_py.memory.observations.values import Change
 from tests.interfaces.hooks.conftest import Hook, prompts_of
-from tests.support import Git, draft, rows_of
+from tests.support import Git, draft, rows_of, stand_in
 
 
 def test_a_session_starts_in_its_project_with_its_agent_and_is_opened_again(hook: Hook, memory: Engram) -> None:
@@ -442,17 +442,14 @@ def test_a_file_that_was_renamed_is_found_though_nobody_searched_since_the_last_
 
 
 @pytest.mark.skipif(os.name == "nt", reason="the stand-in is a shell script")
-def test_a_git_that_is_too_slow_is_in_the_log_and_costs_it_once(
-    hook: Hook, folder: Path, renamed: int, logged: Callable[[], list[str]], tmp_path: Path
-) -> None:
-    stand_in = tmp_path / "bin" / "git"
-    stand_in.parent.mkdir()
-    stand_in.write_text(f"#!/bin/sh\necho asked >> {tmp_path}/asked\nexec sleep 600\n")
-    stand_in.chmod(0o755)
-    environ = ON | {"PATH": f"{stand_in.parent}{os.pathsep}{os.environ['PATH']}"}
+def test_a_git_that_does_not_answer_is_in_the_log_and_is_asked_once(
+    hook: Hook, folder: Path, renamed: int, logged: Callable[[], list[str]], tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    stand_in(tmp_path / "bin", monkeypatch, f"echo asked >> {tmp_path}/asked; exit 1")
 
-    assert edit(hook, str(folder / "identity.py"), environ) == ""
-    assert edit(hook, str(folder / "identity.py"), environ) == ""
+    assert edit(hook, str(folder / "identity.py"), ON) == ""
+    assert edit(hook, str(folder / "identity.py"), ON) == ""
 
-    assert logged() == ["git_slow"]
+    assert logged() == ["git_unanswered"]
     assert (tmp_path / "asked").read_text().count("asked") == 1

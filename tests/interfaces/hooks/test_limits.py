@@ -37,7 +37,7 @@ def test_a_prompt_that_finds_the_database_locked_waits_in_the_spool(
 ) -> None:
     Engram(data_dir).close()
     with locked(data_dir, kind):
-        answered = hook("user-prompt", "--limit-ms=1500", prompt="Write a <private>secret</private> parser")
+        answered = hook("user-prompt", limit_ms=1_500, prompt="Write a <private>secret</private> parser")
 
     assert (answered.code, answered.stdout) == (0, b"")
     assert answered.seconds < 1.5 + SLACK_SECONDS
@@ -50,7 +50,7 @@ def test_a_prompt_that_finds_the_database_locked_waits_in_the_spool(
 def test_the_next_hook_stores_what_waits_once_and_as_it_was(hook: Hook, data_dir: Path) -> None:
     Engram(data_dir).close()
     with locked(data_dir):
-        hook("user-prompt", "--limit-ms=1000", prompt="Write a parser", environ={"ENGRAM_NOW": "2026-05-05T10:00:00Z"})
+        hook("user-prompt", limit_ms=1_000, prompt="Write a parser", environ={"ENGRAM_NOW": "2026-05-05T10:00:00Z"})
 
     hook("stop", session_id="s2")
     hook("stop", session_id="s2")
@@ -69,7 +69,7 @@ def test_a_locked_database_still_gives_what_can_be_read(
 ) -> None:
     row = memory.save(draft("Fast, and it locks.", title="Chose uv for packages", type="decision")).id
     with locked(data_dir):
-        context = hook(event, "--limit-ms=8000", prompt="why did we choose uv?").context
+        context = hook(event, limit_ms=8_000, prompt="why did we choose uv?").context
 
     assert f"[#{row}]" in context
     assert len(spooled(data_dir)) == waiting
@@ -83,7 +83,7 @@ def test_a_session_that_ends_while_the_database_is_locked_is_ended_later(
     hook("session-start")
     learned = "## Learnings\n- The parser needs a bounded read of its input.\n"
     with locked(data_dir):
-        hook("session-end", "--limit-ms=8000", last_assistant_message=learned)
+        hook("session-end", limit_ms=8_000, last_assistant_message=learned)
     assert logged() == ["store_busy"]  # it was waited for once, not for each thing that had to be stored
     assert {json.loads(file.read_text())["kind"] for file in spooled(data_dir)} == {"learnings", "end"}
 
@@ -149,7 +149,7 @@ def test_a_bug_in_a_hook_is_logged_by_its_place_and_breaks_nothing(data_dir: Pat
 def test_a_server_stores_what_hooks_left_behind(hook: Hook, data_dir: Path, folder: Path) -> None:
     Engram(data_dir).close()
     with locked(data_dir):
-        hook("user-prompt", "--limit-ms=1000", prompt="Write a parser")
+        hook("user-prompt", limit_ms=1_000, prompt="Write a parser")
 
     with Engram(data_dir, directory=folder, session_mode="process") as server:
         server.save(draft("Anything."))
@@ -220,7 +220,7 @@ class Life:
         self._call("session-end", session, transcript_path=str(transcript))
 
     def _call(self, event: Event, session: str, **fields: Any) -> Answered:
-        answered = self.hook(event, agent=self.agent, session_id=session, **fields)
+        answered = self.hook(event, agent=self.agent, limit_ms=LIMITS_MS[event], session_id=session, **fields)
         self.events += 1
         assert (answered.code, answered.stderr) == (0, "")
         if answered.seconds > LIMITS_MS[event] / 1000 + BUSY_SLACK_SECONDS:

@@ -147,6 +147,20 @@ def test_a_transcript_in_which_no_user_is_heard_is_said_by_the_doctor(
     assert "transcript_unheard" in (check.safe_next_step or "")
 
 
+def test_a_line_that_is_no_json_is_named_by_the_doctor_and_stops_no_other(
+    hook: Hook, memory: Engram, transcript: Path, logged: Callable[[], list[str]]
+) -> None:
+    write(transcript, ("user", "Fix it"), ("assistant", "Done."), ("user", "Thanks, then the tests"))
+    lines = transcript.read_bytes().splitlines()
+    transcript.write_bytes(b"\n".join([lines[0], b"\0\0\0", lines[1][:30], *lines[1:]]) + b'\n{"type": "us')
+    hook("stop", transcript_path=str(transcript))
+
+    assert rows_of(memory, "turns") == 3
+    [check] = memory.doctor.examine(check="hooks").checks
+    assert logged() == ["transcript_damaged"]
+    assert "transcript_damaged" in (check.safe_next_step or "")
+
+
 def test_a_transcript_of_commands_alone_is_none_of_these(
     hook: Hook, transcript: Path, logged: Callable[[], list[str]]
 ) -> None:

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -68,7 +69,7 @@ def test_nothing_of_a_conversation_is_kept_while_recording_is_off(
 
     all_of_it(hook, transcript)
     with locked(memory.settings.data_dir):
-        all_of_it(hook, transcript)
+        all_of_it(partial(hook, limit_ms=2_000), transcript)
     hook("stop", source="again")
 
     assert recorded(memory) == (0, 0, 0)
@@ -110,7 +111,7 @@ def test_what_waited_in_the_spool_is_dropped_when_recording_was_switched_off_mea
     engram: Command, hook: Hook, memory: App
 ) -> None:
     with locked(memory.settings.data_dir):
-        hook("user-prompt", prompt="how long do tokens live here, and who decided it?")
+        hook("user-prompt", limit_ms=2_000, prompt="how long do tokens live here, and who decided it?")
     spool = memory.settings.data_dir / "spool"
     assert list(spool.iterdir())
     engram("off", "--record")

@@ -144,7 +144,7 @@ def test_a_memory_that_is_locked_is_sent_all_the_same_at_the_end(
     sent = Answered(team, PUSH)
 
     with locked(enrolled.settings.data_dir):
-        hook("session-end")
+        hook("session-end", limit_ms=5_000)
     sent.wait()
 
     assert titles(team) == ["Ports"]

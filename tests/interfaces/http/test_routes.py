@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from engram_py import Engram
 from engram_py.base.dataclass import replace
 from engram_py.interfaces.cli.main import cli
+from engram_py.memory.observations.values import Change
 from tests.interfaces.http.asking import Asker
 from tests.support import FakeClock, draft
 
@@ -243,6 +244,19 @@ def test_after_a_compaction_a_session_gets_its_own_memory_alone(ask: Asker) -> N
     assert "Chose ruff" not in text
     assert ask("GET", "/context/compaction?session_id=nobody").status == 404
     assert ask("GET", "/context/compaction").status == 400
+
+
+def test_the_text_that_a_merge_did_not_take_is_listed_until_somebody_chose(ask: Asker, app: Engram) -> None:
+    saved(ask)
+    [state] = app.replica.states("observation", [app.get(1).observation.sync_id])
+    app.observations.update(1, Change(content="By Ada."))
+    theirs = state.payload | {"content": "By Bob.", "revision_count": 2}
+    app.replica.apply([replace(state, payload=theirs)], source="git:widgets")
+
+    [untaken] = ask.ok("GET", "/review")["untaken"]
+    assert (untaken["id"], untaken["text"], untaken["other"]) == (1, "By Ada.", "By Bob.")
+    ask.ok("POST", "/review/mark_reviewed", {"id": 1})
+    assert ask.ok("GET", "/review") == {"observations": [], "count": 0}
 
 
 def test_what_is_due_is_listed_until_it_is_confirmed(ask: Asker, app: Engram) -> None:

@@ -16,7 +16,9 @@ from click.testing import CliRunner
 from textual import events
 
 from engram_py import Draft, Engram
+from engram_py.base.dataclass import replace
 from engram_py.interfaces.cli.main import cli
+from engram_py.memory.observations.values import Change
 from tests.interfaces.tui.conftest import opened
 
 
@@ -95,6 +97,21 @@ async def test_review_lists_what_waits_and_accepting_takes_it_off_the_list(kept:
         assert kept.get(4).observation.origin == "user"
         await seen.press("u")
         assert kept.get(4).observation.origin == "derived"
+
+
+async def test_review_shows_both_texts_of_two_edits_and_accepting_keeps_the_one_that_was_taken(kept: Engram) -> None:
+    [state] = kept.replica.states("observation", [kept.get(1).observation.sync_id])
+    kept.observations.update(1, Change(content="By Ada."))
+    theirs = state.payload | {"content": "By Bob.", "revision_count": 2}
+    kept.replica.apply([replace(state, payload=theirs)], source="git:widgets")
+    async with opened(kept) as seen:
+        await seen.press("4")
+        assert "two edits" in seen.list[0]
+        assert "By Bob." in seen.preview
+        assert "By Ada." in seen.preview
+        await seen.press("a")
+        assert seen.list == []
+    assert kept.get(1).observation.content == "By Ada."
 
 
 async def test_a_pair_is_judged_by_choosing_how_the_two_relate(kept: Engram) -> None:

@@ -15,6 +15,7 @@ import click
 import pytest
 
 from engram_py import Draft, Engram
+from engram_py.base.dataclass import replace
 from engram_py.base.settings import Settings
 from engram_py.interfaces.cli.main import cli
 from engram_py.interfaces.screen_values import injected
@@ -37,6 +38,13 @@ def save(app: Engram, title: str, text: str, **more: str) -> int:
     return app.save(Draft(title, text, more.get("type", "note")), session_id=more.get("session")).id
 
 
+@pytest.fixture
+def repository(folder: Path) -> Path:
+    """The folder of the memory as a git repository."""
+    subprocess.run(["git", "init", "-q", str(folder)], check=True)
+    return folder
+
+
 @pytest.mark.parametrize("path", PAGES)
 def test_a_new_memory_has_every_page(visitor: Visitor, path: str) -> None:
     seen = visitor.look(path)
@@ -50,6 +58,7 @@ def test_a_server_that_takes_requests_has_loaded_its_first_page(folder: Path) ->
     code = """
 import sys
 from engram_py import Draft, Engram
+from engram_py.base.dataclass import replace
 from engram_py.interfaces.web import Page
 from engram_py.interfaces.web.rendering import templates
 with Engram() as app:
@@ -397,6 +406,43 @@ def test_review_shows_both_texts_of_a_pair_and_only_what_waits(app: Engram, visi
     assert "in June" in text
     assert "Possible contradictions 1" in text
     assert "Overdue" not in text
+
+
+def test_review_shows_both_texts_of_a_memory_that_two_edited_and_takes_the_one_that_is_chosen(
+    app: Engram, visitor: Visitor
+) -> None:
+    row = save(app, "One", "Before.")
+    [before] = app.replica.states("observation", [app.get(row).observation.sync_id])
+    app.observations.update(row, Change(content="By Ada."))
+    theirs = before.payload | {"content": "By Bob.", "revision_count": 2}
+    app.replica.apply([replace(before, payload=theirs, clock=before.clock[:-4] + "ffff")], source="git:widgets")
+
+    text = visitor.look("/ui/review").text
+    assert "Two edits of one memory 1" in text
+    assert "By Ada." in text
+    assert "By Bob." in text
+
+    visitor.press(visitor.look("/ui/review"), "Take the second")
+    assert app.get(row).observation.content == "By Bob."
+    assert "Two edits" not in visitor.look("/ui/review").text
+
+
+def test_review_lists_an_edit_by_hand_that_waits_and_accepts_it(
+    repository: Path, app: Engram, visitor: Visitor
+) -> None:
+    row = save(app, "Ports", "8080.")
+    app.git_sync.sync()
+    [file] = (repository / ".engram" / "memories").glob("*.md")
+    file.write_text(file.read_text(encoding="utf-8").replace("8080", "9090"), encoding="utf-8")
+    app.git_sync.sync()
+
+    text = visitor.look("/ui/review").text
+    assert "Edited by hand, not signed 1" in text
+    assert file.name in text
+    visitor.press(visitor.look("/ui/review"), "The edit is mine")
+
+    assert app.get(row).observation.content == "9090."
+    assert "not signed" not in visitor.look("/ui/review").text
 
 
 @pytest.mark.parametrize("address", ["", "/people", "/projects", "/timeline", "/search?q=ledger"])

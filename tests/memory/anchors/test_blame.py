@@ -14,7 +14,7 @@ from engram_py import Engram
 from engram_py.memory.observations import table
 from engram_py.memory.observations.values import Saved
 from tests.memory.anchors.repositories import AUTH, Repo, about, blame, lines, state, states, without_git, write
-from tests.support import Opener
+from tests.support import Opener, stand_in
 
 # --- gone ---------------------------------------------------------------------------------------------------
 
@@ -199,20 +199,15 @@ def test_without_git_a_change_is_seen_and_who_made_it_is_named_once_there_is_one
 
 
 @pytest.mark.skipif(os.name == "nt", reason="the stand-in is a shell script")
-def test_a_git_that_hangs_is_ended_and_not_asked_again(
+def test_a_git_that_does_not_answer_is_not_asked_again(
     open_memory: Opener, here: Engram, repo: Repo, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, saved: Saved
 ) -> None:
     repo.commit("rewrite", {AUTH: ["all = new"]})
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    (folder / "git").write_text(f"#!/bin/sh\necho asked >> {tmp_path}/asked\nexec sleep 600\n")
-    (folder / "git").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
-    monkeypatch.setattr("engram_py.base.git.program.TIMEOUT_SECONDS", 0.2)
+    stand_in(tmp_path / "bin", monkeypatch, f"echo asked >> {tmp_path}/asked; exit 1")
     row = here.get(saved.id).observation
 
-    first = here.anchors.states([row], git_seconds=0.2)[saved.id][0]
-    second = open_memory(repo.root).anchors.states([row], git_seconds=0.2)[saved.id][0]
+    first = here.anchors.states([row])[saved.id][0]
+    second = open_memory(repo.root).anchors.states([row])[saved.id][0]
 
     assert blame(first) == blame(second) == ("changed", None, None, False)
     assert (tmp_path / "asked").read_text().count("asked") == 1

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from engram_py import Draft, Engram
+from engram_py.base.git.program import Deadline
 from engram_py.memory.anchors.anchors import Anchors
 from engram_py.memory.anchors.trace import Log, read_log
 from engram_py.memory.anchors.worktree import (
@@ -191,7 +192,7 @@ def test_where_no_file_moved_or_there_is_none_of_the_name_nothing_is_compared(
     monkeypatch.setattr("engram_py.memory.anchors.states.local_states", lambda *_: pytest.fail("compared"))
     assert here.anchors.of_file(AUTH) == [saved.id]
     assert here.anchors.of_file("lib/auth.py") == []
-    monkeypatch.setattr(Anchors, "states", lambda *_, **__: pytest.fail("compared"))
+    monkeypatch.setattr(Anchors, "_states", lambda *_, **__: pytest.fail("compared"))
     repo.rename(AUTH, "src/identity.py")
     assert here.anchors.of_file("src/other.py") == []
 
@@ -201,7 +202,7 @@ def test_a_file_that_was_renamed_and_changed_throughout_is_asked_for_by_its_new_
 ) -> None:
     repo.rename(AUTH, "src/identity.py")
     repo.commit("rewrite", {"src/identity.py": ["all = new"]})
-    assert here.anchors.of_file("identity.py", git_seconds=0) == []  # nobody asked git yet
+    assert here.anchors.of_file("identity.py", deadline=Deadline(0)) == []  # nobody asked git yet
     assert here.anchors.of_file("identity.py") == [saved.id]
     monkeypatch.setattr("subprocess.Popen", None)
     assert open_memory(repo.root).anchors.of_file("identity.py") == [saved.id]
@@ -263,6 +264,7 @@ def test_memories_of_a_file_are_found_by_its_path_its_name_and_its_folder(here: 
     assert found(AUTH) == []
 
 
+UNHURRIED = 600.0  # seconds for git: what is asked is what it says, not how much of that before a search gives it up
 RECORDED_AT = 20  # commits of the history at which memories are saved
 
 
@@ -327,7 +329,7 @@ def asked_for(app: Engram, states: dict[int, tuple[AnchorState, ...]]) -> int:
     moved = {row: state.now_path for row, (state,) in states.items() if state.now_path not in (None, state.path)}
     for row, path in moved.items():
         assert path is not None
-        assert row in app.anchors.of_file(path), f"{states[row]}"
+        assert row in app.anchors.of_file(path, deadline=Deadline(UNHURRIED)), f"{states[row]}"
     return len(moved)
 
 
@@ -344,7 +346,7 @@ def replayed(data_dir: Path, root: Path, *, seed: int, commits: int, spans: int,
         for number in range(heads):
             head = ids[history.main[-1 - number * len(history.main) // (3 * heads)]]
             checkout(root, head)
-            states = app.anchors.states(rows)
+            states = app.anchors.states(rows, git_seconds=UNHURRIED)
             checked["found where it moved to"] += asked_for(app, states)
             checked.update(verify(oracle, span, states[row][0], head) for row, span in made.items())
     return checked

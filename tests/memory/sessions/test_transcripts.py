@@ -411,10 +411,7 @@ def test_a_line_of_any_agent_says_who_spoke_and_what(text: str, expected: tuple[
     "text",
     [
         pytest.param("", id="empty"),
-        pytest.param("{", id="half"),
         pytest.param("[]", id="no-object"),
-        pytest.param("[" * 100_000, id="deep"),
-        pytest.param("\x00\xff", id="binary"),
         pytest.param(line(type="summary", summary="x"), id="summary"),
         pytest.param(line(type="user", isMeta=True, message={"role": "user", "content": "x"}), id="meta"),
         pytest.param(line(type="user", origin={"kind": "task-notification"}, message=PROMPT), id="of-a-task"),
@@ -446,6 +443,12 @@ def test_a_line_of_any_agent_says_who_spoke_and_what(text: str, expected: tuple[
 )
 def test_what_nobody_said_is_no_turn(text: str) -> None:
     assert turns_of_line(text) == []
+
+
+@pytest.mark.parametrize("text", ["{", "[" * 100_000, "\x00\xff"], ids=["half", "deep", "binary"])
+def test_a_line_that_is_no_json_is_not_taken_for_silence(text: str) -> None:
+    with pytest.raises((ValueError, RecursionError)):
+        turns_of_line(text)
 
 
 def test_a_message_of_codex_has_the_name_that_its_copies_have() -> None:

@@ -13,6 +13,7 @@ from engram_py import Draft, Engram
 from engram_py.base.database.runs import NamedLease
 from engram_py.base.errors import InvalidArgumentError
 from engram_py.base.reasons import reason
+from engram_py.recall.documents import files as reading
 from engram_py.recall.documents import history as updating
 from engram_py.recall.documents import table
 from engram_py.recall.documents.values import (
@@ -360,3 +361,39 @@ def test_a_word_with_a_minus_leaves_documents_out_and_a_filter_of_memories_says_
     found = app.documents.search("oolong type:decision")
     assert [hit.title for hit in found.results] == ["Tea"]
     assert found.warnings == (reason("idle_arguments", arguments=("types",), layer="documents"),)
+
+
+def test_a_file_of_another_time_is_read_like_any_other(open_memory: Opener, history: Repo) -> None:
+    for name in ("a", "b", "c"):
+        write(history.root, f"docs/{name}.md", f"# {name}\n\nThe cache of part {name} is redis.\n")
+    odd = history.root / "docs" / "b.md"
+    os.utime(odd, (10_413_792_000,) * 2)  # the year 2300, in nanoseconds more than SQLite counts
+    if odd.stat().st_mtime_ns < 2**63:
+        pytest.skip("this file system has no such times")
+    app = open_memory(history.root)
+
+    _, docs = app.documents.update().items
+
+    assert (docs.indexed, docs.skipped) == (3, ())
+    assert app.documents.update().items[1].unchanged == 3
+
+
+def test_a_document_that_cannot_be_parsed_is_named_and_stops_no_other(
+    open_memory: Opener, history: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a", "b", "c"):
+        write(history.root, f"docs/{name}.md", f"# {name}\n\nThe cache of part {name} is redis.\n")
+    kept = reading.read_document
+
+    def read(root: Path, file: reading.FoundFile) -> Read:
+        if file.path == "docs/b.md":
+            raise RecursionError("nested too deep")
+        return kept(root, file)
+
+    monkeypatch.setattr(reading, "read_document", read)
+    app = open_memory(history.root)
+
+    _, docs = app.documents.update().items
+
+    assert docs.indexed == 2
+    assert [(one.path, one.reason) for one in docs.skipped] == [("docs/b.md", "RecursionError: nested too deep")]

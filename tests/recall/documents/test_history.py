@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -66,14 +66,44 @@ def test_a_subject_alone_gives_no_reason_and_is_not_indexed(open_memory: Opener,
     assert (git.indexed, git.skipped[0].path) == (1, "2 commits")
 
 
+def test_a_commit_without_a_date_that_a_calendar_has_is_named_and_stops_no_other(
+    open_memory: Opener, history: Repo
+) -> None:
+    odd = [_odd_commit(history, date) for date in (" 253402300800 +0000", "")]
+    history.commit("Use sqlite\n\nA server is one more thing to run on a laptop.")
+    app = open_memory(history.root)
+
+    git, _ = app.documents.update().items
+
+    assert git.indexed == 2
+    named = {one.path: str(one.reason) for one in git.skipped}
+    assert all("date" in named[commit[:12]] for commit in odd)
+    assert named["2 commits"] == "the message gives no reason"
+
+
+def _odd_commit(repo: Repo, date: str) -> str:
+    """Commit what HEAD has with a reason, at a ``date`` as it stands in the object."""
+    tree, parent = repo.git("rev-parse", "HEAD^{tree}"), repo.git("rev-parse", "HEAD")
+    who = f"Ada <ada@example.org>{date}"
+    text = (
+        f"tree {tree}\nparent {parent}\nauthor {who}\ncommitter {who}\n\nPin numpy\n\nTwo breaks the build of July.\n"
+    )
+    command = ["git", "-C", str(repo.root), "hash-object", "-t", "commit", "-w", "--stdin", "--literally"]
+    made = subprocess.run(command, input=text.encode(), capture_output=True, check=True).stdout.decode().strip()
+    repo.git("reset", "-q", "--hard", made)
+    return made
+
+
 def test_an_update_reads_only_what_is_new(indexed: Engram, history: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     history.commit("Use sqlite\n\nA server is one more thing to run on a laptop.")
     read: list[str] = []
     kept = commits.read_commits
 
-    def noted(root: Path, ids: Sequence[str], deadline: Deadline) -> list[commits.Commit] | None:
+    def noted(
+        root: Path, ids: Sequence[str], deadline: Deadline, aside: Callable[[str, str], object]
+    ) -> list[commits.Commit] | None:
         read.extend(ids)
-        return kept(root, ids, deadline)
+        return kept(root, ids, deadline, aside)
 
     monkeypatch.setattr(commits, "read_commits", noted)
 

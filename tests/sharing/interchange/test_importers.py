@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import sqlite3
@@ -454,6 +455,50 @@ def test_a_pipe_among_transcripts_does_not_hold_the_import_up(app: Engram, tmp_p
     os.mkfifo(path / "-gone-gadgets" / "a.jsonl")
     wrote(path / "-gone-gadgets" / "memory" / "one.md", "The tests of this one run with pytest alone.\n")
     assert new(app.importers.adopt(kind, path)) != (0, 0)
+
+
+def test_a_line_that_no_program_wrote_is_named_and_stops_no_other(app: Engram, tmp_path: Path) -> None:
+    said = [{"type": "user", "uuid": f"u{i}", "message": {"role": "user", "content": f"Make part {i}"}} for i in (1, 2)]
+    first, last = (json.dumps(one).encode() for one in said)
+    odd = (first[:40], b"\0" * 30, b"[" * 100_000, b'"\xff"')
+    path = tmp_path / "p" / "s-1.jsonl"
+    path.parent.mkdir()
+    path.write_bytes(b"\n".join((first, *odd, last)) + b"\n")
+
+    done = app.importers.adopt("claude-transcripts", path)
+
+    assert sorted(one.content for one in app.prompts.recent(all_projects=True)) == ["Make part 1", "Make part 2"]
+    assert f"{path}: 4 lines cannot be read (2, 3, 4 and 1 more)" in words(*done.warnings)
+
+
+def test_a_folder_that_cannot_be_listed_is_named_and_stops_no_other(
+    app: Engram, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrote(tmp_path / "a" / "AGENTS.md", "Nobody may look into this folder.\n")
+    wrote(tmp_path / "b" / "AGENTS.md", "The tests of this one run with pytest alone.\n")
+    kept_scandir = os.scandir
+
+    def scandir(path: str) -> object:
+        if str(path) == str(tmp_path / "a"):
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return kept_scandir(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    done = app.importers.adopt("instructions", tmp_path, project="widgets")
+
+    assert [row["content"] for row in kept(app)] == ["The tests of this one run with pytest alone."]
+    assert f"{tmp_path / 'a'} was left out: permission denied" in words(*done.warnings)
+
+
+def test_notes_above_the_most_that_are_shown_are_counted(app: Engram, tmp_path: Path) -> None:
+    wrote(tmp_path / "AGENTS.md", "The tests of this one run with pytest alone.\n")
+    for number in range(25):
+        (tmp_path / f"{number}").mkdir()
+        (tmp_path / f"{number}" / "AGENTS.md").symlink_to("AGENTS.md")  # a loop
+
+    done = app.importers.adopt("instructions", tmp_path, project="widgets")
+
+    assert "and 5 more" in words(*done.warnings)
 
 
 def test_a_prompt_that_a_hook_stored_is_not_stored_again_by_its_transcript(app: Engram, tmp_path: Path) -> None:

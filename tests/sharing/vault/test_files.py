@@ -350,9 +350,10 @@ def test_a_file_of_200_mb_is_refused_by_name_and_changes_nothing(app: Engram, ro
     huge(root / "memory/2026-02-01.md")
     before = contents(app)
 
-    with pytest.raises(VaultFileError, match=f"memory/2026-02-01.md: larger than {FILE_LIMIT_BYTES:,}"):
-        app.vault.take_in()
+    [refused] = app.vault.take_in().applied
 
+    assert (refused.path, refused.outcome) == ("memory/2026-02-01.md", "refused")
+    assert f"larger than {FILE_LIMIT_BYTES:,}" in refused.said
     assert contents(app) == before
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -112,6 +114,28 @@ def test_row_128_a_changed_bullet_is_a_revision_with_history(app: Engram, root: 
     assert detail.observation.content.startswith("Readers never wait.\n\n- neither do writers\n\n```sh\npragma")
     assert detail.observation.type == "decision"
     assert detail.versions[0].content.startswith("Readers do not wait.")
+
+
+@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo], ids=["folder", "pipe"])
+def test_a_page_that_cannot_be_read_is_named_and_stops_no_other(
+    app: Engram, root: Path, make: Callable[[Path], object]
+) -> None:
+    before = (root / "identity.md").read_bytes()
+    (root / "identity.md").unlink()
+    make(root / "identity.md")
+    edited(root / "observations.md", "Readers do not wait.", "Readers never wait.")
+    assert app.vault.status().edited == ("observations.md", "identity.md")
+
+    done = app.vault.take_in()
+
+    assert [(one.path, one.outcome) for one in done.applied] == [
+        ("observations.md", "updated"),
+        ("identity.md", "refused"),
+    ]
+    assert "identity.md was left as it is: not a regular file" in words(*app.vault.export().warnings)
+    (root / "identity.md").rmdir() if make is Path.mkdir else (root / "identity.md").unlink()
+    (root / "identity.md").write_bytes(before.replace(b"Call me Ada", b"Call me Ada L."))
+    assert [one.outcome for one in app.vault.take_in().applied] == ["updated"]
 
 
 def test_row_128_a_new_bullet_is_a_new_row_by_the_write_path(app: Engram, root: Path) -> None:

@@ -30,7 +30,7 @@ def main(prompt: str) -> None:
     with Path(os.environ["AGENT_LOG"]).open("a") as log:
         log.write(f"{prompt.splitlines()[0]}\n")
     if "sleeps" in prompt:
-        subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+        subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)", os.environ["AGENT_LOG"]])
         time.sleep(600)
     named = re.search(r"sessions are in (\S+)\.$", prompt)
     context = (Path(named[1]).read_text() if named else "") + hooked(prompt)

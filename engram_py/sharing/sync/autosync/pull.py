@@ -9,12 +9,13 @@ from typing import Any
 from engram_py.base.database.store import Row
 from engram_py.base.dataclass import replace
 from engram_py.base.errors import EngramError
+from engram_py.base.files import readable
 from engram_py.base.lazy import logger_of
 from engram_py.sharing.sync.autosync import table
 from engram_py.sharing.sync.autosync.client import TURN_SECONDS, Channel, Grant, LogPage, ServerListing
 from engram_py.sharing.sync.autosync.table import TARGET
 from engram_py.sharing.sync.errors import CloudFailedError
-from engram_py.sharing.sync.mutation import InvalidEntryError, Mutation, mutation_of
+from engram_py.sharing.sync.mutation import Mutation, mutation_of
 from engram_py.sharing.sync.replica.project_access import allowed_rows
 from engram_py.sharing.sync.replica.table import newest_seq
 
@@ -175,17 +176,17 @@ class Pull:
         self, channel: Channel, names: Sequence[str], page: LogPage, cursors: Mapping[str, int | str] | None = None
     ) -> None:
         """Apply a page and store ``cursors`` for these projects."""
-        readable, aside = read_page(channel, names, page)
+        rows, aside = read_page(channel, names, page)
         # Judged by all that is enrolled, so that it is the same whichever projects come in one page.
         enrolled = [row["project"] for row in channel.projects()]
-        readable, strange = allowed_rows(channel.store, [*names, *enrolled], readable)
+        rows, strange = allowed_rows(channel.store, [*names, *enrolled], rows)
         aside += [
             channel.aside("pull", mutation, code="of_another_project", reason=reason, repairable=False)
             for mutation, reason in strange
         ]
         taken: list[tuple[str, str]] = []
-        while readable:
-            part, readable = readable[: self._step], readable[self._step :]
+        while rows:
+            part, rows = rows[: self._step], rows[self._step :]
             for mutation, reason in self._apply(channel, part):
                 if reason:
                     aside.append(_unreadable(channel, mutation, reason))
@@ -241,20 +242,19 @@ def fetch_again(channel: Channel, row: Row, names: list[str]) -> None:
 
 def read_page(channel: Channel, names: Sequence[str], page: LogPage) -> tuple[list[Mutation], list[dict[str, Any]]]:
     """Split a page into mutations and rows for set-aside: unreadable or of another project."""
-    readable: list[Mutation] = []
+    found: list[Mutation] = []
     aside: list[dict[str, Any]] = []
-    for seq, entry in page.entries:
-        try:
-            mutation = mutation_of(entry, seq=seq)
-        except InvalidEntryError as exc:
-            aside.append(_unreadable(channel, _partial_mutation(entry, seq, names), str(exc)))
-            continue
+
+    def set_aside(one: tuple[int, Mapping[str, Any]], why: str) -> None:
+        aside.append(_unreadable(channel, _partial_mutation(one[1], one[0], names), why))
+
+    for _, mutation in readable(page.entries, lambda one: mutation_of(one[1], seq=one[0]), aside=set_aside):
         if mutation.project in names:
-            readable.append(mutation)
+            found.append(mutation)
         else:
             foreign = replace(mutation, project=_fallback_project(names))
             aside.append(_unreadable(channel, foreign, f"its project {mutation.project} was not asked for"))
-    return readable, aside
+    return found, aside
 
 
 def _unreadable(channel: Channel, mutation: Mutation, reason: str) -> dict[str, Any]:

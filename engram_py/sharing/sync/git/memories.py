@@ -23,6 +23,7 @@ from engram_py.sharing.sync.replica.table import newest_seq
 _UNASKED_GIT, _ASKED_GIT = 1.5, 30.0
 PAGE = 250
 UNNAMED = "its name is not UTF-8: rename it"
+UNSIGNED = "edited by hand, and not signed: `engram sync --mine` if you did"
 # Files that are looked at again in each reading: git may say something else of them by now.
 OPEN = ("branch", "waits", "away", "gone", "refused")
 # What a branch says, or nobody can read, is not written over; of these there is no file that could be.

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from engram_py.base.dataclass import dataclass, field
-from engram_py.base.files import reason, write_atomically
+from engram_py.base.files import changed_ns, reason, write_atomically
 from engram_py.base.git.program import Deadline, ask_git
 from engram_py.base.git.repository import Repository
 from engram_py.base.times import LAST_MILLISECOND
@@ -62,7 +62,7 @@ class MemoryFolder:
         """When a file was added, replaced or removed last, in nanoseconds, 0 without a folder; an edit in place is not
         seen by it."""
         try:
-            return self.path.stat().st_mtime_ns
+            return changed_ns(self.path.stat())
         except OSError:
             return 0
 
@@ -83,7 +83,7 @@ class MemoryFolder:
                         problem = file_problem(about.st_mode)
                         if not problem and about.st_size > MOST_FILE_BYTES:
                             problem = f"it has {about.st_size:,} bytes; the limit is {MOST_FILE_BYTES:,}"
-                        found[entry.name] = Listed(about.st_size, about.st_mtime_ns, problem)
+                        found[entry.name] = Listed(about.st_size, changed_ns(about), problem)
         except FileNotFoundError:
             return {}, []
         except OSError as exc:
@@ -112,7 +112,7 @@ class MemoryFolder:
         except OSError as exc:
             raise not_written(path, exc) from exc
         self._written += 1
-        return Listed(about.st_size, about.st_mtime_ns)
+        return Listed(about.st_size, changed_ns(about))
 
     def remove(self, name: str) -> None:
         """Raises SyncFolderError."""

@@ -19,7 +19,7 @@ from engram_py.memory.privacy import provenance
 from engram_py.memory.privacy.signatures import row_signer
 from engram_py.memory.relations import table as relations
 from engram_py.sharing.sync.git import table
-from engram_py.sharing.sync.git.memories import UNNAMED, MemoryPlace
+from engram_py.sharing.sync.git.memories import UNNAMED, UNSIGNED, MemoryPlace
 from engram_py.sharing.sync.git.memory_file import (
     MemoryFile,
     MemoryFileError,
@@ -70,9 +70,13 @@ class MemoryImport:
     """One import. A file is noted when its memory is stored: a crash in between reads it again."""
 
     def __init__(
-        self, place: MemoryPlace, journal: Journal, mine: Callable[[Sequence[HandEdit]], bool] | None = None
+        self,
+        place: MemoryPlace,
+        journal: Journal,
+        mine: Callable[[Sequence[HandEdit]], bool | Collection[str]] | None = None,
     ) -> None:
-        """``mine`` is asked once whether the user made these edits of their memories; without it they are nobody's."""
+        """``mine`` is asked once whether the user made these edits of their memories, or which of the files; without it
+        they are nobody's."""
         self._place, self._journal, self._mine = place, journal, mine
         self._unsigned: dict[str, HandEdit] = {}  # by file name
         self._notes: dict[str, Noted] = {}
@@ -176,7 +180,8 @@ class MemoryImport:
     def _claimed(self) -> Collection[str]:
         """Return the files whose edits the user says to be theirs."""
         edits = tuple(self._unsigned.values())
-        return self._unsigned.keys() if edits and self._mine is not None and self._mine(edits) else ()
+        said = self._mine(edits) if edits and self._mine is not None else ()
+        return self._unsigned.keys() if said is True else said or ()
 
     def _is_committed(self, note: Noted) -> bool:
         return self._place.git.head.get(note.name) == note.blob
@@ -257,7 +262,8 @@ class MemoryImport:
         state, is_news = self._standing(seen, here)
         known = self._place.known.get(name)
         kept = known.blob if known is not None and state in ("gone", "removed") else seen.noted.blob
-        self._notes[name] = seen.noted._replace(state=state, blob=kept)
+        reason = UNSIGNED if state == "waits" and name in self._unsigned else ""
+        self._notes[name] = seen.noted._replace(state=state, blob=kept, reason=reason)
         if state == "here" and here is not None and here["source"] == self._place.branch_source:
             self._promoted[sync_id] = seen
         if state in ("here", "branch"):

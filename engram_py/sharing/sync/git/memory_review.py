@@ -8,6 +8,7 @@ from itertools import zip_longest
 
 from engram_py.base.database.store import Store
 from engram_py.base.dataclass import dataclass
+from engram_py.base.files import readable
 from engram_py.base.git.program import Deadline, ask_git
 from engram_py.base.git.repository import Repository
 from engram_py.guidance.guards.values import Checked, NoDiffError
@@ -108,17 +109,18 @@ def _read(
     tree: Mapping[str, tuple[str, str]], texts: Mapping[str, bytes]
 ) -> tuple[dict[str, MemoryFile], list[ChunkRefusal]]:
     """Return what files say, and why some say nothing: for what a sync refuses."""
-    found: dict[str, MemoryFile] = {}
     refused: list[ChunkRefusal] = []
     names: dict[str, str] = {}
-    for name, (mode, blob) in tree.items():
-        try:
-            file = parse_named(_bytes(mode, texts.get(blob)), name)
-            if (other := names.setdefault(file.sync_id, name)) != name:
-                raise MemoryFileError(f"its id is that of {other}: take the line `id:` out of the new one")
-            found[name] = file
-        except MemoryFileError as exc:
-            refused.append(ChunkRefusal(name, str(exc)))
+
+    def read(name: str) -> MemoryFile:
+        mode, blob = tree[name]
+        file = parse_named(_bytes(mode, texts.get(blob)), name)
+        mutations(file, "", file.clock)  # what it says can be said
+        if (other := names.setdefault(file.sync_id, name)) != name:
+            raise MemoryFileError(f"its id is that of {other}: take the line `id:` out of the new one")
+        return file
+
+    found = dict(readable(tree, read, aside=lambda name, why: refused.append(ChunkRefusal(name, why))))
     return found, refused
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,6 +29,7 @@ from engram_py.sharing.sync.git import exporter, hooks, table
 from engram_py.sharing.sync.git.folder import NAME, uncommitted
 from engram_py.sharing.sync.git.importer import Importer, has_news, new_chunks
 from engram_py.sharing.sync.git.memories import MemoryExport, MemoryPlace, has_file
+from engram_py.sharing.sync.git.memory_file import mutations, parse
 from engram_py.sharing.sync.git.memory_folder import MemoryFolder
 from engram_py.sharing.sync.git.memory_import import MemoryImport
 from engram_py.sharing.sync.git.places import UNASKED_BYTES, Job, Places, Progress, SharedPlace
@@ -76,7 +77,7 @@ class GitSync:
         format: str | None = None,
         progress: Progress | None = None,
         adopt: Callable[[Adoption], bool] | None = None,
-        mine: Callable[[Sequence[HandEdit]], bool] | None = None,
+        mine: Callable[[Sequence[HandEdit]], bool | Collection[str]] | None = None,
     ) -> GitSynced:
         """Import what is new in the folder, then export what it does not have yet.
 
@@ -86,7 +87,7 @@ class GitSync:
         everything is written again.
         ``adopt`` decides whether a repository goes by another name, that of the one project its chunks are of; without
         it, it does where no memory is joined with another. ``mine`` decides whether the user made the edits by hand of
-        files that the user signed: then they are signed anew; without it they are nobody's.
+        files that the user signed, or of which: then they are signed anew; without it they are nobody's.
 
         Raises:
             SyncError: the folder, the repository or the secret; nothing was written then, but for a full disk.
@@ -303,6 +304,17 @@ class GitSync:
         return hooks.uninstall(self._places.here())
 
     # --- the parts ---------------------------------------------------------------------------------------
+
+    def keep_other(self, taken: bytes, other: bytes) -> None:
+        """Let the text of a file that a merge did not take wait in Review, where the memory here says what it took.
+
+        Where it says something else, the import finds the two. Raises SyncError, AmbiguousProjectError.
+        """
+        kept, left, place = parse(taken, ""), parse(other, ""), self._places.place(None)
+        here = table.memory_states(self._store, [kept.sync_id]).get(kept.sync_id)
+        if here is not None and (here["clock"], here["project"]) == (kept.clock, place.project):
+            source = f"{place.target}{provenance.BRANCH}"
+            self._replica.apply(mutations(left, place.project)[:1], source=source)
 
     def _job(
         self,

@@ -67,9 +67,11 @@ def apply_observation(batch: Batch, mutation: Mutation, read: ParsedRow) -> bool
             batch.store.update("observations", {"id": here["id"]}, {"arrival": None})  # its person signed it since
             return True
         arrival = batch.arrival(mutation)
-        return _keep_version(batch, here["id"], key, read.columns, mutation.clock, live=here, of=arrival)
+        own = None in (arrival, here["arrival"])
+        return _keep_version(batch, here["id"], key, read.columns, mutation.clock, live=here, of=arrival, own=own)
     if not batch.is_ahead(here["clock"]):
-        _keep_version(batch, here["id"], key, mine, here["clock"], live=columns, of=here["arrival"])
+        own = here["arrival"] is None or batch.is_own(mutation)
+        _keep_version(batch, here["id"], key, mine, here["clock"], live=columns, of=here["arrival"], own=own)
     if not read.own:
         # Joined with what Engram does not know, it is a state of its own, which others have to hear of.
         outcome = fingerprint({**columns, "given": read.project, "files": mine["files"]})
@@ -132,15 +134,19 @@ def _anchor_key(anchors: Any) -> str:
     return json.dumps([[one[name] for name in names] for one in anchors])
 
 
-def _keep_version(batch: Batch, row_id: int, sync_id: str, lost: Any, clock: str, *, live: Any, of: int | None) -> bool:
+def _keep_version(
+    batch: Batch, row_id: int, sync_id: str, lost: Any, clock: str, *, live: Any, of: int | None, own: bool = False
+) -> bool:
     """Keep the text that lost as an older version, if it differs from the present one and those that are kept.
 
-    ``of`` is where it came from.
+    ``of`` is where it came from. ``own``: one of the two is the user's, who chooses where neither knew of the other.
     """
     text = lost["title"], lost["content"]
     if text == (live["title"], live["content"]) or table.has_version(batch.store, row_id, *text):
         return False
-    return batch.add_version(row_id, sync_id, (lost["updated_at"], *text), clock=clock, arrival=of)
+    # Whoever knows a text revises it: of two with one number neither was written over the other.
+    untaken = own and lost["revision_count"] >= live["revision_count"]
+    return batch.add_version(row_id, sync_id, (lost["updated_at"], *text), clock=clock, arrival=of, untaken=untaken)
 
 
 def apply_version(batch: Batch, mutation: Mutation, read: tuple[str, str, dict[str, str]]) -> bool | None:

@@ -250,14 +250,21 @@ class Batch:
         self.store.insert("sync_renamed", row, replace=True)
 
     def add_version(
-        self, row_id: int, sync_id: str, text: tuple[str, str, str], *, clock: str, arrival: int | None
+        self,
+        row_id: int,
+        sync_id: str,
+        text: tuple[str, str, str],
+        *,
+        clock: str,
+        arrival: int | None,
+        untaken: bool,
     ) -> bool:
         """Return whether the older text ``(updated_at, title, content)`` is new here; it is queued for the other
-        machines."""
+        machines. ``untaken``: it waits in Review."""
         at, title, content = text
         digest = version_digest(at, title, content)
         columns = {"digest": digest, "title": title, "content": content, "at": at, "clock": clock, "arrival": arrival}
-        if not table.add_version(self.store, row_id, **columns):
+        if not table.add_version(self.store, row_id, **columns, untaken=untaken):
             return False
         self.renumbered.add(row_id)
         row = self.store.row("select * from observations where id = :id", id=row_id)

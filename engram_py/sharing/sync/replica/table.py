@@ -179,16 +179,18 @@ def has_version(store: Store, observation_id: int, title: str, content: str) -> 
 
 def add_version(store: Store, observation_id: int, **columns: str | int | None) -> bool:
     """Add an older text (``digest``, ``title``, ``content``, ``at``, ``clock``, ``arrival``) unless it exists.
+    ``untaken``: a person chooses between it and the present one.
 
     Return whether it was added. The caller renumbers.
     """
     sql = """
-    insert into observation_versions (observation_id, version, title, content, created_at, clock, digest, arrival)
-    select :id, coalesce(max(version), 0) + 1, :title, :content, :at, :clock, :digest, :arrival
+    insert into observation_versions
+        (observation_id, version, title, content, created_at, clock, digest, arrival, untaken)
+    select :id, coalesce(max(version), 0) + 1, :title, :content, :at, :clock, :digest, :arrival, :untaken
     from observation_versions where observation_id = :id
     having not exists (select 1 from observation_versions where observation_id = :id and digest = :digest)
     """
-    return store.execute(sql, id=observation_id, **columns).rowcount > 0
+    return store.execute(sql, id=observation_id, **{"untaken": False} | columns).rowcount > 0
 
 
 # --- deferred rows ------------------------------------------------------------------------------------------

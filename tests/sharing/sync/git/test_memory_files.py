@@ -14,6 +14,7 @@ import pytest
 
 from engram_py import Draft
 from engram_py.base.errors import InvalidArgumentError
+from engram_py.interfaces.wording import render
 from engram_py.memory.observations.values import Change
 from engram_py.sharing.sync.errors import SyncFolderError
 from engram_py.sharing.sync.git.memory_file import MemoryFile, blob, compose, file_name, merge, parse
@@ -175,7 +176,12 @@ def test_an_edit_by_hand_waits_until_somebody_says_that_it_is_theirs(ada: Member
 
     assert [(one.title, one.author) for one in done.unsigned] == [("Ports", "")]
     assert content(ada, "Ports") == "8080."
-    ada.sync.sync(mine=lambda edits: True)
+    [line] = ada.app.observations.due_for_review().items
+    assert (line.title, line.file) == ("Ports", files(ada)["Ports"].name)
+    ada.sync.sync(mine=lambda edits: {"another.md"})
+    assert content(ada, "Ports") == "8080."
+    ada.sync.sync(mine=lambda edits: {line.file})
+    assert ada.app.observations.due_for_review().items == ()
     assert (content(ada, "Ports"), row(ada, "Ports")["arrival"]) == ("9090.", None)
     assert read(ada).unsigned == ()
     assert "\nsignature: " in files(ada)["Ports"].read_text(encoding="utf-8")
@@ -503,6 +509,57 @@ def test_with_the_driver_the_later_edit_holds_and_the_other_is_an_older_version(
     two_edits.sync.uninstall_hooks()
     with pytest.raises(AssertionError):
         two_edits.git("config", "merge.engram.driver")
+
+
+def test_the_text_that_a_merge_did_not_take_waits_in_review_with_both_sides(
+    two_edits: Member, bob: Member, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada = two_edits
+    monkeypatch.setenv("ENGRAM_DATA_DIR", str(ada.app.settings.data_dir))
+    ada.sync.install_hooks([sys.executable, "-m", "engram_py"])
+    ada.git("pull", "-q", "--no-rebase", "--no-edit")
+    ada.git("push", "-q", "origin", "HEAD")
+
+    bob.pulled()
+
+    for member in (ada, bob):
+        [line] = member.app.observations.due_for_review().items
+        assert (line.title, line.text, line.other) == ("One", "by Ada", "by Bob")
+    said = render.text(bob.app.observations.due_for_review(), now=bob.app.journal.calendar.local, door="cli")
+    assert "taken: by Ada" in said
+    assert "other: by Bob" in said
+    assert f"`engram revert 1 --version {line.version}` takes the other" in said
+
+    to_agents = render.text(bob.app.observations.due_for_review(), now=bob.app.journal.calendar.local, door="mcp")
+    assert "by Ada" not in to_agents  # nobody trusted her here
+
+    bob.app.observations.revert(1, line.version)
+    assert (content(bob, "One"), bob.app.observations.due_for_review().items) == ("by Bob", ())
+
+
+def test_a_person_who_keeps_the_text_of_a_merge_has_chosen(two_edits: Member, bob: Member) -> None:
+    two_edits.sync.install_hooks([sys.executable, "-m", "engram_py"])
+    two_edits.git("pull", "-q", "--no-rebase", "--no-edit")
+    two_edits.git("push", "-q", "origin", "HEAD")
+    bob.pulled()
+
+    bob.app.observations.mark_reviewed(1)
+
+    assert (content(bob, "One"), bob.app.observations.due_for_review().items) == ("by Ada", ())
+
+
+def test_an_edit_that_knew_the_text_before_it_leaves_nothing_to_choose(ada: Member, bob: Member) -> None:
+    ada.shared("One")
+    bob.pulled()
+    bob.app.observations.update(1, _content("by Bob"))
+    bob.shared()
+    ada.pulled()
+    ada.app.observations.update(1, _content("by Ada"))
+    ada.shared()
+    bob.pulled()
+
+    assert content(bob, "One") == "by Ada"
+    assert [one.app.observations.due_for_review().items for one in (ada, bob)] == [(), ()]
 
 
 def test_two_people_who_edit_different_lines_by_hand_both_keep_their_edit() -> None:

@@ -103,6 +103,22 @@ def test_a_file_with_conflict_markers_is_named(branch: Member) -> None:
     assert (refused.chunk, "conflict markers" in refused.reason) == ("bad.md", True)
 
 
+def test_a_file_with_an_odd_value_is_named_and_stops_no_other(branch: Member) -> None:
+    begin(
+        branch,
+        "a-odd.md",
+        '---\nstate: {"anchors": [{"path": "a.py", "start_line": 1}]}\nfiles: [a.py]\n---\n# Odd\n\nx\n',
+    )
+    begin(branch, "b-odd.md", '---\nstate: {"relations": 5}\n---\n# Odd\n\nx\n')
+    begin(branch, "good.md", "# Deploys run from main\n\nAlways.\n")
+    branch.commit()
+
+    value = branch.app.reviewing("main..HEAD")
+
+    assert "b-odd.md" in [one.chunk for one in value.unreadable]
+    assert "Deploys run from main" in [one.title for one in value.added]
+
+
 @pytest.mark.parametrize("span", ["main", "nobody..HEAD", "--output=x..HEAD"])
 def test_what_is_no_range_is_refused(branch: Member, span: str) -> None:
     with pytest.raises(NoDiffError):
