@@ -240,7 +240,11 @@ class MemoryImport:
         """Return whether git had what is here and says something else since: a revert, a side of a conflict that a
         person took, a deleted file that is back. Its clock is an older one."""
         row = self._place.known.get(note.name)
-        if row is None or row.sync_id != here["sync_id"] or row.state not in ("here", "gone", "removed"):
+        if row is None or row.sync_id != here["sync_id"]:
+            return False
+        if here["source"] == self._place.branch_source:  # of what a branch alone has, git alone says what it is
+            return file.clock < here["clock"] and row.blob != note.blob
+        if row.state not in ("here", "gone", "removed"):
             return False
         if here["deleted_at"]:  # who brought it back knew that it was deleted
             return bool(last.deletion) and self._place.git.is_before(last.deletion, last.ids[0])

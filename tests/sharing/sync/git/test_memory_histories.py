@@ -273,6 +273,26 @@ def _edited(path: Path, what: str, text: str) -> None:
             path.unlink()
 
 
+@pytest.mark.parametrize("minutes", range(3))  # which side of a conflict a person takes follows from them
+def test_a_draft_of_ones_own_ends_where_git_took_another_ones(
+    minutes: int, template: Path, empty: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    TextFolders.origin, TextFolders.empty = template, empty
+    monkeypatch.setattr(os, "urandom", _random_bytes)
+    for name in ("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"):
+        monkeypatch.setenv(name, "2026-01-01T00:00:00 +0000")
+    history = TextFolders()
+    history.start(people=3, driver=False)
+    history.minutes += minutes
+    history.by_hand(at=2, text="what nobody takes", what="begin", which=0)
+    history.by_hand(at=1, text="retry", what="begin", which=0)
+    history.share(at=1, hand=True)
+    history.share(at=0, hand=True)
+    history.by_hand(at=0, text="wal", what="begin", which=0)
+    history.share(at=1, hand=True)
+    history.teardown()
+
+
 @pytest.mark.parametrize("part", range(2))
 @pytest.mark.timeout(7200)
 def test_text_folders_chunks_and_exchange_come_to_one_memory(
