@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engram_py.base.lazy import install_hint, install_source, packages_of
+from engram_py.base.install_hints import install_hint, install_source, packages_of
 
 RECEIPT = """[tool]
 requirements = [

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from engram_py.base.errors import EngramError
-from engram_py.base.lazy import install_hint
+from engram_py.base.install_hints import install_hint
 
 _ROUTES = "https://github.com/engram-py/engram-py/blob/main/docs/reference/server.md"
 

@@ -29,14 +29,8 @@ from engram_py.interfaces.background import update_documents
 from engram_py.interfaces.http.admission import ASSETS, ENTRANCE, LOOPBACK, MCP, PAGE, RequestFacts, asker, refusal
 from engram_py.interfaces.http.api import Api, refused
 from engram_py.interfaces.http.mcp_endpoint import McpEndpoint
-from engram_py.interfaces.http.server import (
-    OF_THIS_USER,
-    Listening,
-    listen,
-    refuse_open_address,
-    run_until_told,
-    server_of,
-)
+from engram_py.interfaces.http.peers import OF_THIS_USER
+from engram_py.interfaces.http.server import Listening, listen, refuse_open_address, run_until_told, server_of
 from engram_py.interfaces.web import Page
 from engram_py.interfaces.web.access import Access
 from engram_py.interfaces.web.visit import OTHER_ADDRESSES

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engram_py.base.errors import InvalidInputError, StoreError, TransferError
-from engram_py.base.lazy import install_hint
+from engram_py.base.install_hints import install_hint
 
 
 class DataDirError(StoreError):

@@ -12,7 +12,7 @@ import click
 
 from engram_py.base.database.driver import KEY_COMMAND, KEY_STATE
 from engram_py.base.errors import InvalidArgumentError
-from engram_py.base.lazy import install_command, packages_of
+from engram_py.base.install_hints import install_command, packages_of
 from engram_py.interfaces.cli.commands import (
     PATH,
     can_ask,

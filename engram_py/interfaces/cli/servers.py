@@ -106,7 +106,7 @@ def serve_command(
 
 
 def _unit(kind: str, port: int | None, host: str, path: Path | None, project: str | None, tools: str | None) -> str:
-    from engram_py.interfaces.http.server import launchd_unit, systemd_unit
+    from engram_py.interfaces.setup.services import launchd_unit, systemd_unit
 
     command = [sys.executable, "-m", "engram_py", "serve"]
     command += [str(port)] if port is not None else []

@@ -7,20 +7,18 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import ipaddress
 import logging
 import os
-import plistlib
 import signal
 import socket
 import stat
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import h11
 import uvicorn
@@ -31,13 +29,11 @@ from uvicorn.server import HANDLED_SIGNALS
 from engram_py.base.dataclass import dataclass
 from engram_py.base.settings import is_loopback
 from engram_py.interfaces.http.errors import AddressInUseError, AddressUnusableError, TokenRequiredError
+from engram_py.interfaces.http.peers import OF_THIS_USER, is_of_this_user
 
 BACKLOG = 128
 _ASK_SECONDS = 1.0
 _LONGEST_SOCKET_PATH = 100  # the system's limit is 104 to 108 bytes
-_CONNECTIONS = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
-_ESTABLISHED = 1
-
 # Past it a request is answered with 503.
 MOST_CONNECTIONS = 512
 # How long the head of a request, or the next piece of its body, may take, and how many connections of one address may
@@ -46,8 +42,6 @@ HALF_REQUEST_SECONDS = 10.0
 MOST_WAITING = MOST_CONNECTIONS // 2
 # Seconds that requests in flight, and streams that a client keeps open, may go on after a signal.
 GRACE_SECONDS = 3
-# In the state of a request: asks whether the kernel says that this user opened its connection.
-OF_THIS_USER = "of_this_user"
 _REPEATED_SECONDS = 60.0
 
 
@@ -181,50 +175,6 @@ def _bind_private(bound: socket.socket, path: Path) -> None:
         os.umask(before)
 
 
-def is_of_this_user(ours: socket.socket) -> bool:
-    """Return whether the kernel says that this user opened the other end of a connection; False where it says nothing.
-
-    The line of a socket whose process closed it names no inode and the user 0: it is nobody's, least of all root's.
-    """
-    try:
-        wanted = (_packed(ours.getpeername()), _packed(ours.getsockname()))
-        lines = [line.split() for path in _CONNECTIONS if path.exists() for line in path.read_text().splitlines()[1:]]
-        alive = [line for line in lines if int(line[3], 16) == _ESTABLISHED and int(line[9])]
-        users = {int(line[7]) for line in alive if _ends(line) == wanted}
-        # While ours stands, no other connection can have its two addresses.
-        stands = ours.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == _ESTABLISHED
-    except (OSError, ValueError, IndexError, AttributeError):  # another system, or a connection that is gone
-        return False
-    return stands and users == {os.geteuid()}
-
-
-def _packed(address: Any) -> tuple[ipaddress.IPv6Address, int]:
-    """Return an address and a port, of IPv4 as IPv6 maps it. Raises ValueError for a unix socket's."""
-    if not isinstance(address, tuple):
-        raise ValueError("no address of TCP")
-    return _mapped(ipaddress.ip_address(address[0].partition("%")[0]).packed), address[1]
-
-
-def _ends(line: list[str]) -> tuple[tuple[ipaddress.IPv6Address, int], ...]:
-    """Return where a connection of the kernel's table comes from and goes to."""
-    ends = (one.partition(":") for one in line[1:3])
-    return tuple((_mapped(_in_network_order(host)), int(port, 16)) for host, _, port in ends)
-
-
-def _in_network_order(words: str) -> bytes:
-    """Return the bytes of an address that is printed as words of this machine."""
-    number = bytes.fromhex(words)
-    parts = (number[at : at + 4] for at in range(0, len(number), 4))
-    return b"".join(int.from_bytes(part, sys.byteorder).to_bytes(4, "big") for part in parts)
-
-
-def _mapped(packed: bytes) -> ipaddress.IPv6Address:
-    return ipaddress.IPv6Address(packed if len(packed) == 16 else bytes(10) + b"\xff\xff" + packed)
-
-
-# --- the event loop ------------------------------------------------------------------------------------------
-
-
 class HttpConnection(H11Protocol):
     """uvicorn's connection, which lets the application ask whose it is, and ends when half a request stays half."""
 
@@ -344,55 +294,3 @@ def run_until_told(server: uvicorn.Server, bound: socket.socket, *, started: Cal
     finally:
         for one, handler in before.items():
             signal.signal(one, handler)
-
-
-# --- unit files ----------------------------------------------------------------------------------------------
-
-_LABEL = "io.engram.serve"
-
-_SYSTEMD = """\
-# ~/.config/systemd/user/engram.service
-# systemctl --user daemon-reload && systemctl --user enable --now engram
-# A token of your own belongs into the file that EnvironmentFile names (mode 600), as a line ENGRAM_HTTP_TOKEN=...
-[Unit]
-Description=engram: memory for coding agents
-
-[Service]
-Type=exec
-ExecStart={command}
-{environment}EnvironmentFile=-%h/.config/engram/serve.env
-WorkingDirectory=%h
-Restart=on-failure
-RestartSec=2
-NoNewPrivileges=true
-UMask=0077
-
-[Install]
-WantedBy=default.target
-"""
-
-
-def systemd_unit(command: Sequence[str], environment: Mapping[str, str]) -> str:
-    """Return a user unit that runs ``command``."""
-    lines = "".join(f"Environment={_quoted(f'{name}={value}')}\n" for name, value in environment.items())
-    return _SYSTEMD.format(command=" ".join(_quoted(word).replace("$", "$$") for word in command), environment=lines)
-
-
-def launchd_unit(command: Sequence[str], environment: Mapping[str, str]) -> str:
-    """Return a launch agent that runs ``command``; it belongs into ``~/Library/LaunchAgents``."""
-    values = {
-        "Label": _LABEL,
-        "ProgramArguments": list(command),
-        "EnvironmentVariables": dict(environment),
-        "RunAtLoad": True,
-        "KeepAlive": {"SuccessfulExit": False},
-        "ProcessType": "Background",
-        "Umask": 0o077,
-    }
-    return plistlib.dumps(values, sort_keys=False).decode()
-
-
-def _quoted(text: str) -> str:
-    """Return one word of a systemd line, where ``%`` starts an expansion and quotes and backslashes are its own."""
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("\n", "\\n")
-    return f'"{escaped}"'

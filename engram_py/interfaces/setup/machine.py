@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from engram_py.base.dataclass import dataclass
 from engram_py.base.files import expanded, in_home
-from engram_py.base.lazy import install_source
+from engram_py.base.install_hints import install_source
 
 System = Literal["linux", "darwin", "windows"]
 

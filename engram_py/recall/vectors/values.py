@@ -6,7 +6,7 @@ import math
 
 from engram_py.base.dataclass import dataclass
 from engram_py.base.errors import EmbedderError
-from engram_py.base.lazy import package_hint
+from engram_py.base.install_hints import package_hint
 from engram_py.base.reasons import Reason, Told
 
 # How much a cosine counts beside words (recall/search.py): a sentence model reads, a table of words does not.

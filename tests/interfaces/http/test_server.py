@@ -22,9 +22,10 @@ from click.testing import CliRunner
 
 from engram_py.base.settings import DEFAULTS, load_settings
 from engram_py.interfaces.cli.main import cli
-from engram_py.interfaces.http import server
+from engram_py.interfaces.http import peers, server
 from engram_py.interfaces.http.routing import OPERATIONS
-from engram_py.interfaces.http.server import Seldom, launchd_unit, systemd_unit
+from engram_py.interfaces.http.server import Seldom
+from engram_py.interfaces.setup.services import launchd_unit, systemd_unit
 from tests.interfaces.http.asking import Asker, serving
 from tests.support import names
 
@@ -38,10 +39,10 @@ def test_the_kernel_says_that_a_connection_is_this_users_until_it_is_closed(boun
     with socket.create_server((bound, 0), family=socket.AF_INET6 if ":" in bound else socket.AF_INET) as listening:
         asking = socket.create_connection((client, listening.getsockname()[1]), timeout=10)
         with listening.accept()[0] as ours:
-            assert server.is_of_this_user(ours)
+            assert peers.is_of_this_user(ours)
             asking.sendall(b"x")
             asking.close()  # its line in the kernel's table says user 0 now, who is no owner
-            assert not server.is_of_this_user(ours)
+            assert not peers.is_of_this_user(ours)
             assert ours.recv(1) == b"x"
 
 
@@ -49,7 +50,7 @@ def test_the_kernel_says_that_a_connection_is_this_users_until_it_is_closed(boun
 def test_a_unix_socket_is_nobodys_by_the_kernels_table() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        assert not server.is_of_this_user(ours)
+        assert not peers.is_of_this_user(ours)
 
 
 def test_a_line_that_repeats_is_logged_once_a_minute_with_how_often(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from engram_py.base.lazy import install_source
+from engram_py.base.install_hints import install_source
 from engram_py.interfaces.setup import manifest as files
 from engram_py.interfaces.setup.agents import AGENTS, Parts
 from engram_py.interfaces.setup.installing import Setup, agents_named
