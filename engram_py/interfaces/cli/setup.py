@@ -250,7 +250,7 @@ def _choose_agents(setup: Setup, *, all_detected: bool, ask: bool, as_json: bool
 
 def _report(done: list[Done], failures: list[EngramError], *, as_json: bool, dry_run: bool, last: str = "") -> None:
     from engram_py.interfaces.wording.render import error_text, error_values
-    from engram_py.interfaces.wording.upkeep import description
+    from engram_py.interfaces.wording.setup import description
 
     if as_json and (done or failures):
         whole = {"agents": [asdict(one) for one in done], "errors": [error_values(one, "cli") for one in failures]}

@@ -27,9 +27,9 @@ from engram_py.interfaces.web.visit import HOME, Goto, Shown, Visit, observation
 from engram_py.interfaces.wording import search
 from engram_py.interfaces.wording.acting import rule_and_use
 from engram_py.interfaces.wording.context import why_nothing
+from engram_py.interfaces.wording.costs import compared
 from engram_py.interfaces.wording.phrases import clock
 from engram_py.interfaces.wording.projects import clearing
-from engram_py.interfaces.wording.upkeep import compared
 from engram_py.memory.observations.values import SCOPES, TYPES, Observation
 from engram_py.memory.privacy.switches import SWITCHES
 from engram_py.memory.projects.table import latest_names
