@@ -30,7 +30,18 @@ from engram_py.interfaces.http.errors import (
     status_of,
 )
 from engram_py.interfaces.http.routing import check_text, fields_of
-from engram_py.interfaces.web import access, pages, pages_memory  # noqa: F401 - each module of pages registers its own
+from engram_py.interfaces.web import access
+from engram_py.interfaces.web.pages import (  # noqa: F401 - each registers its pages
+    entities,
+    guards,
+    memory,
+    review,
+    search,
+    sessions,
+    settings,
+    today,
+    upkeep,
+)
 from engram_py.interfaces.web.rendering import STATIC, assets, templates
 from engram_py.interfaces.web.visit import HOME, OTHER_ADDRESSES, PAGES, Goto, Shown, Undo, Visit, version_of
 from engram_py.memory.projects import table as project_table
@@ -184,7 +195,7 @@ class PageApplication:
         """Answer the page that opens first to nobody: its modules are loaded and its templates compiled then."""
         view = self._app.for_caller(None)
         with suppress(EngramError), view.usage.paused():  # whoever asks for the page is told what is wrong
-            self._html(pages.search_page(Visit(view, {}, {}, {}, self._undo)), "", HOME, {})
+            self._html(search.search_page(Visit(view, {}, {}, {}, self._undo)), "", HOME, {})
 
     def refused(self, error: EngramError, *, entered: bool = False) -> Response:
         """Return a page that asks neither the memory nor the key: one of them may be what failed."""

@@ -6,6 +6,7 @@ import secrets
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from datetime import tzinfo
 from typing import Any, TypeVar
 from urllib.parse import urlencode
 
@@ -13,6 +14,7 @@ from engram_py.app import Engram
 from engram_py.base.database.store import Store
 from engram_py.base.dataclass import dataclass, field
 from engram_py.base.errors import InvalidArgumentError
+from engram_py.base.times import parse_time
 from engram_py.interfaces.web.access import NoPageError
 from engram_py.memory.observations.values import Change
 
@@ -154,3 +156,18 @@ def page(method: str, path: str) -> Callable[[F], F]:
 def version_of(store: Store) -> str:
     """Return what changes with every write, as a page and its stream name it."""
     return ".".join(map(str, store.version()))
+
+
+def zone_of(visit: Visit) -> tzinfo | None:
+    """Return the reader's zone; None is the system's."""
+    return visit.app.settings.zone
+
+
+def day_of(moment: str, zone: tzinfo | None) -> str:
+    parsed = parse_time(moment)
+    return f"{parsed.astimezone(zone):%Y-%m-%d}" if parsed else ""
+
+
+def neighbours(number: int, *, more: bool) -> dict[str, object]:
+    newer = {} if number == 1 else {"page": str(number)}
+    return {"newer": newer if number else None, "older": {"page": str(number + 2)} if more else None}

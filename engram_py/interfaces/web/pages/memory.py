@@ -1,15 +1,15 @@
-"""The pages that change the memory: one memory; Review, what waits for a person; Upkeep, what runs by itself."""
+"""The pages of one memory: what it says, what it was, and every change of it."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from engram_py.base.errors import EmptyFieldError, EngramError, InvalidArgumentError, TextTooLongError
-from engram_py.interfaces.screen_values import Waiting, review, session_names
+from engram_py.base.errors import EmptyFieldError, EngramError, TextTooLongError
+from engram_py.interfaces.screen_values import session_names
 from engram_py.interfaces.web.access import ChangeExpiredError
 from engram_py.interfaces.web.rendering import diff, files_of, history, not_here, where_it_was_saved
 from engram_py.interfaces.web.visit import (
@@ -21,9 +21,7 @@ from engram_py.interfaces.web.visit import (
     Visit,
     observation_number,
     page,
-    page_number,
 )
-from engram_py.interfaces.wording import render
 from engram_py.interfaces.wording.phrases import whence
 from engram_py.memory.observations.arguments import (
     change_back,
@@ -33,7 +31,6 @@ from engram_py.memory.observations.arguments import (
     live_observation,
 )
 from engram_py.memory.observations.errors import ChangedMeanwhileError, ObservationNotFoundError
-from engram_py.memory.observations.listing import Made
 from engram_py.memory.observations.values import (
     CONTENT_LIMIT_BYTES,
     DEFAULT_TYPE,
@@ -46,11 +43,11 @@ from engram_py.memory.observations.values import (
     Version,
 )
 from engram_py.memory.projects.table import latest_names
-from engram_py.memory.relations.values import VERBS, Relation
 from engram_py.memory.sessions.citations import sessions_given
 
 _PATH = "/ui/memory/{id}"
-_SESSIONS, _VERSIONS = 20, 10
+_SESSIONS = 20
+_VERSIONS = 10
 _NEW = ("title", "content", "project", "type", "scope", "topic_key")
 _REASON = "merged on the page"
 
@@ -328,10 +325,10 @@ def back_to(visit: Visit, observation_id: int, done: str, **more: str) -> Goto:
     said = {"done": done} | more
     if visit.form.get("back") != "review":
         return Goto(f"/ui/memory/{observation_id}", said)
-    return Goto("/ui/review", {"id": str(observation_id)} | said | _place(visit))
+    return Goto("/ui/review", {"id": str(observation_id)} | said | place(visit))
 
 
-def _place(visit: Visit) -> dict[str, str]:
+def place(visit: Visit) -> dict[str, str]:
     """Return the part of Review that a form stood in."""
     return {name: text for name in ("project", "kind") if (text := visit.form.get(name, ""))}
 
@@ -345,120 +342,3 @@ def done_to(visit: Visit, row: Observation | None) -> dict[str, Any]:
         "undo": undo if visit.undo.find(undo) else "",
         "redacted": visit.asked("redacted") == "1",
     }
-
-
-_WAITING = ("untaken", "edited", "orders", "unchecked", "derived", "due", "stale", "offered")
-
-
-@page("GET", "/ui/review")
-def review_page(visit: Visit) -> Shown:
-    """Show what waits for a person: ``screen_values.Review``."""
-    judged, changed = visit.asked("judged"), visit.asked("id")
-    found = review(visit.app, visit.project)
-    [row] = visit.app.browsing.whole([observation_number(changed)]) or [None] if changed else [None]
-    verdict = visit.app.relations.show(judged) if judged else None
-    return Shown(
-        "review.html",
-        done_to(visit, row)
-        | {
-            "pairs": found.pairs,
-            "texts": _texts(visit, [*found.pairs, verdict] if verdict else found.pairs),
-            **{name: _forms(getattr(found, name)) for name in _WAITING},
-            "failed": found.failed,
-            "kind": visit.asked("kind"),
-            "number": page_number(visit),
-            "authors": [one for one in visit.app.trust.arrivals().items if one.rows and not one.trusted],
-            "verbs": VERBS,
-            "judged": verdict,
-            "seen": seen(row) if row is not None else "",
-        },
-    )
-
-
-def _forms(waiting: Sequence[Waiting]) -> list[dict[str, object]]:
-    """Return memories that wait for a person, why, and the mark of how each reads now."""
-    return [
-        {"row": one.row, "why": one.why, "seen": seen(one.row), "other": one.other, "version": one.version}
-        for one in waiting
-    ]
-
-
-def _texts(visit: Visit, pairs: Sequence[Relation]) -> dict[int, Observation]:
-    """Both memories of each pair."""
-    ends = [end for one in pairs for end in (one.source_observation, one.target_observation) if end]
-    return {row.id: row for row in visit.app.browsing.whole(ends) if not row.deleted_at}
-
-
-@page("POST", "/ui/judge")
-def judge(visit: Visit) -> Goto:
-    """Give a verdict on a pair; another one takes its place."""
-    judged = visit.app.relations.judge(visit.form.get("id", ""), visit.form.get("relation", ""))
-    return Goto("/ui/review", {"judged": judged.sync_id} | _place(visit))
-
-
-# --- upkeep ------------------------------------------------------------------------------------------------------
-
-_UPKEEP = "/ui/upkeep"
-_BARS, _RUNS, _SAID_CHARS, _CHANGES = 8, 10, 400, 6
-
-
-@page("GET", _UPKEEP)
-def upkeep_page(visit: Visit) -> Shown:
-    """Return what holds of the person, episodes, facts by weight, and how upkeep fares."""
-    app = visit.app
-    facts, changes = _rows(visit, "type:fact"), app.changes.listed(_CHANGES)
-    return Shown(
-        "upkeep.html",
-        {
-            "done": visit.asked("done"),
-            "statements": app.identity.listed(project=visit.project).items,
-            "profile": app.identity.profile(project=visit.project),
-            "episodes": _rows(visit, "type:session_summary"),
-            "facts": sorted(facts, key=lambda row: (-row.salience, -row.access_count, -row.id)),
-            "most": max((row.access_count for row in facts), default=0),
-            "upkeep": app.upkeep_reports.runs(limit=_RUNS),
-            "stats": app.statistics.count(visit.project),
-            "cloud": app.autosync.status(),
-            "changes": [(one, _worded(visit, one)) for one in changes],
-        },
-    )
-
-
-def _worded(visit: Visit, made: Made) -> str:
-    """Return what a change did, without its number: it has a button."""
-    said = render.text(made, now=visit.app.journal.calendar.local, door="cli").removeprefix(f"{made.change} ")
-    return said[:1].upper() + said[1:]
-
-
-def _rows(visit: Visit, filters: str) -> list[Observation]:
-    lines = visit.app.bulk.listed(filters, **visit.place, limit=_BARS).items
-    return list(visit.app.browsing.whole([line.id for line in lines]))
-
-
-@page("POST", _UPKEEP)
-def tend(visit: Visit) -> Goto:
-    """Run a pass, summarize what waits, or change what holds of the person; then show the page with what was done."""
-    app, what = visit.app, visit.form.get("what", "")
-    text, project = visit.form.get("text", ""), visit.form.get("project") or None
-    match what:
-        case "consolidate" | "synthesize" | "heartbeat":
-            done: object = app.maintenance.run(what)
-        case "flush":
-            done = app.distilling.flush(text or None)
-        case "undo":
-            done = app.changes.undo(change=observation_number(text))
-        case "trust":
-            done = app.trust.author(text, project=project)
-        case "sync":
-            done = app.autosync.sync_now()
-        case "add":
-            where = project or next((one.name for one in app.projects.list()), None)
-            done = app.identity.add(text, project=where, origin="user")
-        case "remove":
-            done = app.identity.remove(text, project=project)
-        case _:
-            raise InvalidArgumentError(
-                "what", what, expected="consolidate, synthesize, heartbeat, flush, sync, undo, trust, add or remove"
-            )
-    said = render.text(done, now=app.journal.calendar.local, door="cli")
-    return Goto(_UPKEEP, {"done": said[:_SAID_CHARS]} | ({"project": project} if project else {}))

@@ -1,0 +1,1 @@
+"""The pages by what they show; each module registers its own."""
