@@ -244,11 +244,12 @@ class MemoryImport:
             return False
         if here["source"] == self._place.branch_source:  # of what a branch alone has, git alone says what it is
             return file.clock < here["clock"] and row.blob != note.blob
-        if row.state not in ("here", "gone", "removed"):
+        if row.state not in ("here", "gone", "removed", "waits"):
             return False
         if here["deleted_at"]:  # who brought it back knew that it was deleted
             return bool(last.deletion) and self._place.git.is_before(last.deletion, last.ids[0])
-        if file.clock >= here["clock"] or row.blob == note.blob or row.blob not in last.blobs:
+        had = row.render if row.state == "waits" else row.blob  # of what waits, the file that was here before
+        if file.clock >= here["clock"] or had == note.blob or had not in last.blobs:
             return False
         return self._is_unchanged(row)
 

@@ -930,3 +930,24 @@ def test_what_came_by_a_server_gets_a_file_once_it_is_trusted(ada: Member, bob: 
     ada.sync.sync()
 
     assert sorted(files(ada)) == ["Use SQLite", "Use pnpm"]
+
+
+def test_the_older_text_that_a_person_took_in_a_merge_holds_once_it_is_pushed(ada: Member, bob: Member) -> None:
+    ada.save("Ports", "8080.")
+    ada.shared()
+    bob.pulled()
+    path = files(bob)["Ports"]
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    bob.commit()
+    bob.git("push", "-q", "origin", "HEAD")
+    ada.app.observations.update(1, Change(content="9090."))
+    ada.sync.sync()
+    ada.commit()
+    ada.git("fetch", "-q")
+    ada.git("merge", "-q", "--no-edit", "-X", "theirs", "origin/main")
+
+    read(ada)
+    ada.git("push", "-q", "origin", "HEAD")
+    read(ada)
+
+    assert content(ada, "Ports") == "8080."
