@@ -939,12 +939,10 @@ def test_the_older_text_that_a_person_took_in_a_merge_holds_once_it_is_pushed(ad
     path = files(bob)["Ports"]
     path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
     bob.commit()
-    bob.git("push", "-q", "origin", "HEAD")
     ada.app.observations.update(1, Change(content="9090."))
     ada.sync.sync()
     ada.commit()
-    ada.git("fetch", "-q")
-    ada.git("merge", "-q", "--no-edit", "-X", "theirs", "origin/main")
+    ada.git("pull", "-q", "--no-rebase", "--no-edit", "-X", "theirs", str(bob.root), "HEAD")
 
     read(ada)
     ada.git("push", "-q", "origin", "HEAD")
