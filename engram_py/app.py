@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from engram_py.base.database.backup import Backups
     from engram_py.base.database.compaction import Compaction
     from engram_py.base.database.store import Store
+    from engram_py.base.worker import Worker
     from engram_py.guidance.context.contexts import Contexts
     from engram_py.guidance.context.prompt_gate import PromptGate
     from engram_py.guidance.context.session import SessionMemory
@@ -83,8 +84,9 @@ if TYPE_CHECKING:
     from engram_py.upkeep.evaluation.evaluation import Evaluations
     from engram_py.upkeep.evaluation.experiment import Experiments
     from engram_py.upkeep.evaluation.tasks import Lesson
-    from engram_py.upkeep.maintenance import Maintenance, Reports, Statistics, Worker
+    from engram_py.upkeep.maintenance import Maintenance
     from engram_py.upkeep.reindex import Reindexing
+    from engram_py.upkeep.statistics import Reports, Statistics
 
     Opens = Detail | Opened | OpenedSeveral
 
@@ -238,7 +240,7 @@ class Engram:
     @cached_property
     def statistics(self) -> Statistics:
         """Count what is kept."""
-        from engram_py.upkeep.maintenance import Statistics
+        from engram_py.upkeep.statistics import Statistics
 
         return Statistics(self.store, self.projects)
 
@@ -654,7 +656,7 @@ class Engram:
     @cached_property
     def upkeep_reports(self) -> Reports:
         """List the runs of upkeep, and what is used most."""
-        from engram_py.upkeep.maintenance import Reports
+        from engram_py.upkeep.statistics import Reports
 
         return Reports(self.core)
 
@@ -752,7 +754,7 @@ class Engram:
         one do it, given the data directory, this one and the project it was told."""
         if not self.settings.documents or self._following is not None:
             return
-        from engram_py.upkeep.maintenance import Worker
+        from engram_py.base.worker import Worker
 
         followed: list[Following] = []
 

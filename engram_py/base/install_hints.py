@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    pass
 
 
 def packages_of(extra: str) -> list[str]:

@@ -20,16 +20,8 @@ from engram_py.memory.projects.projects import Core
 from engram_py.memory.sessions import table as session_table
 from engram_py.memory.sessions.values import PROMPTS_MOST, Prompt
 from engram_py.recall import index
-from engram_py.recall.hits import (
-    Hits,
-    Ranked,
-    answer_notes,
-    clean_sort,
-    evidence_step,
-    explain_no_results,
-    filters_ignored,
-    sorted_by,
-)
+from engram_py.recall.hits import Hits, Ranked, clean_sort, sorted_by
+from engram_py.recall.notes import answer_notes, evidence_step, explain_no_results, filters_ignored
 from engram_py.recall.query import Query, match_all, parse_query
 from engram_py.recall.retrieval import (
     JUDGED,

@@ -6,7 +6,7 @@ import os
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -24,10 +24,6 @@ from engram_py.interfaces.cli.commands import (
     yes_option,
 )
 from engram_py.interfaces.cli.progress import progress
-
-if TYPE_CHECKING:
-    pass
-
 
 _RECOVERY = "Use your recovery key (the one shown once). The command asks for it, or reads it from standard input."
 _KEY_FILE = "Keep the key in this file, readable by you alone, instead of the system's keychain."

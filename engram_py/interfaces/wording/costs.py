@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from engram_py.guidance.ledger.costs import Cost, tokens_of
 from engram_py.guidance.ledger.worth import Compared, MemoryWorth, Tally, Worth
@@ -13,9 +12,6 @@ from engram_py.upkeep.values import (
     Hot,
     HotReport,
 )
-
-if TYPE_CHECKING:
-    pass
 
 
 def _hot(value: HotReport, now: datetime) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from engram_py.base.files import lines_of
 from engram_py.interfaces.wording.phrases import Words, amount, clock
@@ -19,10 +18,6 @@ from engram_py.upkeep.evaluation.questions import (
     QuestionsRemoved,
 )
 from engram_py.upkeep.evaluation.tasks import ARMS, Plan, Result
-
-if TYPE_CHECKING:
-    pass
-
 
 MOST_MOVED = 40
 _NAMES = {"hit_1": "hit@1", "hit_5": "hit@5", "hit_10": "hit@10", "mrr": "MRR", "ndcg_10": "nDCG@10"}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from engram_py.base.database.backup import Backup, Restored
 from engram_py.base.files import lines_of
@@ -18,9 +17,6 @@ from engram_py.upkeep.values import (
     Report,
     Runs,
 )
-
-if TYPE_CHECKING:
-    pass
 
 
 def _report(value: Report, now: datetime) -> str:

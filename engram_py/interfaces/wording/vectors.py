@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from engram_py.interfaces.wording.phrases import Words, amount
 from engram_py.recall.vectors.values import Embedded, TurnedOff, VectorState
-
-if TYPE_CHECKING:
-    pass
-
 
 _OFF = "Vectors are off; searches use only words.\n→ run `engram vectors on`"
 

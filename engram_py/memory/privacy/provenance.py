@@ -10,12 +10,7 @@ accepts it or says it again, and is given nowhere.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from engram_py.base.database.store import Store
-
-if TYPE_CHECKING:
-    pass
 
 ANYBODY = "*"  # the author of a statement about a whole source
 IMPORT, RELAYED = "import", "relayed:"

@@ -21,7 +21,7 @@ import os
 import unicodedata
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from engram_py.base.database.errors import DataDirError
 from engram_py.base.database.keys import key_id
@@ -30,10 +30,6 @@ from engram_py.base.files import read_secret, reason, write_atomically
 from engram_py.base.lazy import regex
 from engram_py.sharing.sync.chunk import ChunkRefusedError
 from engram_py.sharing.sync.errors import SyncKeyError
-
-if TYPE_CHECKING:
-    pass
-
 
 MARK = b"engram1\n"
 _KEY_ID_BYTES = 8

@@ -20,10 +20,10 @@ import pytest
 from click.testing import CliRunner
 
 from engram_py import Engram
+from engram_py.base import worker
 from engram_py.base.settings import Settings, load_settings
 from engram_py.interfaces.cli.main import cli
 from engram_py.memory.identity.table import statements
-from engram_py.upkeep import maintenance
 from engram_py.upkeep.distill.model import MOST_CHARS, CommandDistiller, HttpDistiller, digest_in, session_json
 from engram_py.upkeep.distill.summarizing import text_of
 from engram_py.upkeep.distill.values import Digest, DistillerFailed, FactCandidate, SessionFacts, SessionTurn
@@ -349,8 +349,8 @@ def test_row_83_so_does_a_server_that_nobody_asks(talked: None, data_dir: Path, 
 
 
 def test_the_thread_goes_on_after_a_failure_and_ends_when_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(maintenance, "FIRST_SECONDS", 0.01)
-    monkeypatch.setattr(maintenance, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(worker, "FIRST_SECONDS", 0.01)
+    monkeypatch.setattr(worker, "LOOK_SECONDS", 0.01)
     looks, twice = [], threading.Event()
 
     def look() -> None:
@@ -359,7 +359,7 @@ def test_the_thread_goes_on_after_a_failure_and_ends_when_it_is_told(monkeypatch
             twice.set()
         raise ValueError("a bug")
 
-    thread = maintenance.Worker(look)
+    thread = worker.Worker(look)
     thread.start()
     assert twice.wait(5)
     thread.stop(seconds=5)
