@@ -11,8 +11,8 @@ import json
 import time
 from collections import Counter
 
+from engram_py.base.clock import dated, is_ahead
 from engram_py.base.dataclass import dataclass
-from engram_py.base.times import dated, is_ahead
 from engram_py.cloud.accounts import Caller, Right, instance, rights, split_own_rows, visible
 from engram_py.cloud.database import AuditLine, Connection, one, record_audit, rows
 from engram_py.cloud.deletions import RowKey, destroyed_by, erase_versions, key_columns, remaining_rows, remove_rows

@@ -9,8 +9,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from engram_py.base.asgi import json_object
+from engram_py.base.clock import parse_stamp
 from engram_py.base.dataclass import dataclass, replace
-from engram_py.base.times import parse_stamp, parse_time, to_text
+from engram_py.base.times import parse_time, to_text
 from engram_py.cloud.errors import InvalidBodyError, InvalidRequestError, PushTooLargeError
 from engram_py.sharing.sync.mutation import (
     OWN_BLOCK,

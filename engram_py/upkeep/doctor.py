@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 
+from engram_py.base.clock import dated, due_before
 from engram_py.base.database import backup, filesystem, health, mutation_queue
 from engram_py.base.database.backup import FOLDER, Backups
 from engram_py.base.database.compaction import log_bytes
@@ -17,7 +18,7 @@ from engram_py.base.database.store import Store
 from engram_py.base.dataclass import replace
 from engram_py.base.errors import InvalidArgumentError, StoreError
 from engram_py.base.reasons import amount
-from engram_py.base.times import dated, due_before, passed, to_text
+from engram_py.base.times import passed, to_text
 from engram_py.memory.projects.locate import locate
 from engram_py.memory.projects.projects import Core, Identities
 from engram_py.memory.writing.trust import arrivals

@@ -14,11 +14,12 @@ from types import SimpleNamespace
 import pytest
 
 from engram_py import Draft, Engram
+from engram_py.base.clock import Stamp, dated
 from engram_py.base.database.backup import check_backup
 from engram_py.base.database.errors import StoreDamagedError
 from engram_py.base.errors import InvalidArgumentError
 from engram_py.base.settings import load_settings
-from engram_py.base.times import Stamp, dated, to_text
+from engram_py.base.times import to_text
 from engram_py.memory.sessions.spool_files import put
 from engram_py.sharing.sync.mutation import Mutation
 from engram_py.upkeep import doctor, hook_log

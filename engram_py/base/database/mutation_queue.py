@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 
+from engram_py.base.clock import is_ahead, new_device_id, next_stamp, parse_stamp
 from engram_py.base.database.store import Store
-from engram_py.base.times import Calendar, Clock, is_ahead, new_device_id, next_stamp, parse_stamp, to_text
+from engram_py.base.times import Calendar, Clock, to_text
 
 _CLOCK, _DEVICE, _BEFORE_LEAPS = "clock", "device_id", "clock_before_leaps"
 _MOST_LEAPS = 16

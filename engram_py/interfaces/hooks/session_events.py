@@ -256,9 +256,9 @@ def nudge(app: Engram, session_id: str) -> str:
         return ""
     from pathlib import Path
 
+    from engram_py.base.git.activity import work_between
     from engram_py.base.git.program import Deadline
     from engram_py.base.git.repository import find_repository
-    from engram_py.base.git.work import work_between
 
     repository = find_repository(Path(session["directory"] or "/"))
     if repository is None or repository.bare:

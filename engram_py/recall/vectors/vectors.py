@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from engram_py.base.database.store import Store
     from engram_py.base.reasons import Told
     from engram_py.base.times import Clock
+    from engram_py.recall.vectors.computing import Done, VectorWorker
     from engram_py.recall.vectors.index import VectorIndex
     from engram_py.recall.vectors.model import Loader, VectorModel
     from engram_py.recall.vectors.table import Kind
-    from engram_py.recall.vectors.upkeep import Done, VectorWorker
     from engram_py.recall.vectors.values import Embedded, Nearest, TurnedOff, VectorState
 
 logger = logger_of(__name__)
@@ -154,8 +154,8 @@ class Vectors:
         if index is None or index.embedder_id != row["id"]:
             # It says so when numpy is missing, which these import.
             probe = self._model.probe(seconds=self._question_seconds)
+            from engram_py.recall.vectors.computing import same_model
             from engram_py.recall.vectors.index import VectorIndex
-            from engram_py.recall.vectors.upkeep import same_model
 
             if not same_model(probe, row["probe"], row["dimension"]):
                 reason = "its vectors differ from the stored ones"
@@ -174,7 +174,7 @@ class Vectors:
         if not self._setting or self._worker is not None:
             return
         from engram_py.base.database.store import Store
-        from engram_py.recall.vectors.upkeep import VectorWorker
+        from engram_py.recall.vectors.computing import VectorWorker
 
         path = self._store.path
         with contextlib.suppress(EmbedderError):
@@ -199,7 +199,7 @@ class Vectors:
 
     def _background(self, store: Store, stopped: Callable[[], bool]) -> Callable[[], None]:
         """Return the work of the thread after each change of the file, over its own connection."""
-        from engram_py.recall.vectors.upkeep import VectorUpkeep
+        from engram_py.recall.vectors.computing import VectorUpkeep
 
         upkeep = VectorUpkeep(store, self._clock, self._model, stopped=stopped)
 
@@ -224,8 +224,8 @@ class Vectors:
 
         Raises EmbedderError: the model cannot be loaded, or fails.
         """
+        from engram_py.recall.vectors.computing import VectorUpkeep
         from engram_py.recall.vectors.table import retry_empty
-        from engram_py.recall.vectors.upkeep import VectorUpkeep
         from engram_py.recall.vectors.values import Embedded
 
         started = time.perf_counter()

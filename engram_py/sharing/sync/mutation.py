@@ -9,9 +9,10 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
+from engram_py.base.clock import LAST_MILLISECOND, MOST_DEVICE_CHARS, Stamp, parse_stamp
 from engram_py.base.dataclass import dataclass, field, fields, replace
 from engram_py.base.lazy import regex
-from engram_py.base.times import LAST_MILLISECOND, MOST_DEVICE_CHARS, Stamp, parse_stamp, parse_time
+from engram_py.base.times import parse_time
 
 Op = Literal["upsert", "delete"]
 

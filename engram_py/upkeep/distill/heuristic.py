@@ -12,9 +12,9 @@ from typing import Any
 from engram_py.base.capture.host_formats import is_trivial, typed, without_memory_blocks
 from engram_py.base.capture.passive import decisions_listed, parse_learnings, steps_listed, todos_listed
 from engram_py.base.database.store import Row, Store
+from engram_py.base.git.activity import Work, work_between
 from engram_py.base.git.program import Deadline
 from engram_py.base.git.repository import find_repository
-from engram_py.base.git.work import Work, work_between
 from engram_py.base.times import parse_time, to_text
 from engram_py.upkeep.distill import table
 from engram_py.upkeep.distill.table import DueSession

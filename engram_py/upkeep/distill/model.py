@@ -19,7 +19,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from engram_py.base.files import lines_of
-from engram_py.base.git.work import Work
+from engram_py.base.git.activity import Work
 from engram_py.base.lazy import logger_of, regex
 from engram_py.base.settings import is_loopback
 from engram_py.recall.vectors.endpoint import WireError, post_json

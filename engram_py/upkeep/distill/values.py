@@ -8,7 +8,7 @@ from engram_py.base.dataclass import dataclass
 from engram_py.memory.sessions.values import Role
 
 if TYPE_CHECKING:
-    from engram_py.base.git.work import Work
+    from engram_py.base.git.activity import Work
 
 # Weakest first: a later text of a weaker one never takes the place of a stronger one's.
 STRENGTHS = ("heuristic", "http", "command", "agent")

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from engram_py import Engram
+from engram_py.base.clock import due_before
 from engram_py.base.errors import OperationConflictError
-from engram_py.base.times import due_before
 from engram_py.memory.observations.errors import TopicTakenError
 from engram_py.memory.observations.values import Change
 from engram_py.memory.projects.values import AmbiguousProjectError

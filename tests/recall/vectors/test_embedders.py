@@ -23,11 +23,11 @@ from hypothesis import strategies as st
 
 from engram_py.recall.vectors import endpoint as module
 from engram_py.recall.vectors import model
+from engram_py.recall.vectors.computing import MAX_PASSAGES, MAX_TOKENS, passages, text_hash, tokens
 from engram_py.recall.vectors.embedders import MAX_PIECES
 from engram_py.recall.vectors.endpoint import WireError, post_json
 from engram_py.recall.vectors.model import LANES, Lane, fetch, load_embedder, missing, runtime
 from engram_py.recall.vectors.protocol import Embedder, parse_embedder, unit
-from engram_py.recall.vectors.upkeep import MAX_PASSAGES, MAX_TOKENS, passages, text_hash, tokens
 from engram_py.recall.vectors.values import EmbedderFailedError, EmbedderMissingError, InvalidEmbedderError
 from tests.embedders import DIMENSION, Endpoint, endpoint, np, trigrams
 from tests.recall.vectors.test_models import VOCABULARY, onnx_lookup

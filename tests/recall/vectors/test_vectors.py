@@ -567,7 +567,7 @@ def test_nonsense_and_the_socket_of_a_killed_server_are_in_nobodys_way(opened: E
 def test_a_server_whose_model_fails_tries_again_and_saves_meanwhile(
     opened: Engram, running: Vectors, tiny: TinyEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engram_py.recall.vectors.upkeep._FIRST_REST_SECONDS", 0.01)
+    monkeypatch.setattr("engram_py.recall.vectors.computing._FIRST_REST_SECONDS", 0.01)
     tiny.refuses = down
     save(opened, LOGIN)
     assert running.state().done == 0

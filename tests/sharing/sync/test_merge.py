@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram_py.base.times import ZERO, Stamp, consequence, is_ahead, just_after, new_device_id, next_stamp, parse_stamp
+from engram_py.base.clock import ZERO, Stamp, consequence, is_ahead, just_after, new_device_id, next_stamp, parse_stamp
 from engram_py.memory.observations.topics import topic_holder
 from engram_py.sharing.sync.mutation import Mutation, Names, rank, version_digest, version_key, version_owner, wins
 

@@ -7,10 +7,10 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from engram_py.base.clock import due_before
 from engram_py.base.database.store import Row
 from engram_py.base.dataclass import dataclass, field
 from engram_py.base.reasons import amount
-from engram_py.base.times import due_before
 from engram_py.sharing.sync.autosync import table
 from engram_py.sharing.sync.autosync.client import TURN_SECONDS, Channel, PushReply, ServerListing
 from engram_py.sharing.sync.autosync.table import TARGET

@@ -11,10 +11,10 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from engram_py.base.clock import MOST_DEVICE_CHARS, ZERO, Stamp, parse_stamp
 from engram_py.base.dataclass import dataclass, field, replace
 from engram_py.base.lazy import regex
 from engram_py.base.text.normalize import dashed, folded, has_conflict
-from engram_py.base.times import MOST_DEVICE_CHARS, ZERO, Stamp, parse_stamp
 from engram_py.sharing.sync.mutation import OWN_BLOCK, SIGNATURE, UNCHECKED, Mutation, precedence
 
 # A content of 50,000 bytes, its title, and what stands in the front matter.

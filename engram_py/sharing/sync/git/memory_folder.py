@@ -8,11 +8,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
+from engram_py.base.clock import LAST_MILLISECOND
 from engram_py.base.dataclass import dataclass, field
 from engram_py.base.files import changed_ns, reason, write_atomically
 from engram_py.base.git.program import Deadline, ask_git
 from engram_py.base.git.repository import Repository
-from engram_py.base.times import LAST_MILLISECOND
 from engram_py.sharing.sync.chunk import ChunkRefusedError
 from engram_py.sharing.sync.errors import SyncFolderError
 from engram_py.sharing.sync.git.folder import NAME, ChunkFolder, file_problem, not_written, read_file

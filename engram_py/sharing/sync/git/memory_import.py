@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
+from engram_py.base.clock import ZERO, dated, is_ahead
 from engram_py.base.database.mutation_queue import Journal
 from engram_py.base.database.store import Row
 from engram_py.base.dataclass import dataclass, replace
 from engram_py.base.files import readable
-from engram_py.base.times import ZERO, dated, is_ahead, to_text
+from engram_py.base.times import to_text
 from engram_py.memory.observations import topics
 from engram_py.memory.privacy import provenance
 from engram_py.memory.privacy.signatures import row_signer

@@ -8,10 +8,10 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from engram_py.base.clock import consequence, just_after
 from engram_py.base.database.mutation_queue import NATURAL, TABLES
 from engram_py.base.database.store import Row
 from engram_py.base.dataclass import replace
-from engram_py.base.times import consequence, just_after
 from engram_py.memory.anchors import table as anchor_table
 from engram_py.memory.observations.table import OWN_COLUMNS, OWN_SOMETIMES, SPECIAL
 from engram_py.memory.observations.values import chosen_lifecycle

@@ -6,11 +6,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from engram_py.base.clock import dated, is_ahead
 from engram_py.base.database import mutation_queue
 from engram_py.base.database.mutation_queue import Journal
 from engram_py.base.database.store import Row, Store
 from engram_py.base.dataclass import dataclass, field
-from engram_py.base.times import dated, is_ahead
 from engram_py.memory.observations.topics import Topic, topic_of, unshow
 from engram_py.memory.privacy import provenance
 from engram_py.memory.privacy.signatures import Keyring, row_signer

@@ -12,10 +12,11 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from engram_py.base.capture.redact import redact
+from engram_py.base.clock import parse_stamp
 from engram_py.base.dataclass import dataclass, field, replace
 from engram_py.base.errors import EngramError
 from engram_py.base.text.words import derived_terms
-from engram_py.base.times import parse_stamp, to_text
+from engram_py.base.times import to_text
 from engram_py.memory.anchors.values import MOST_ANCHORS
 from engram_py.memory.entities.values import is_edge
 from engram_py.memory.observations.table import OWN_COLUMNS, OWN_SOMETIMES

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC
 from typing import Any
 
+from engram_py.base.clock import due_before
 from engram_py.base.database import mutation_queue
 from engram_py.base.database.driver import of_any_driver
 from engram_py.base.database.fts import erase
@@ -21,7 +22,6 @@ from engram_py.base.database.mutation_queue import TABLES, Journal
 from engram_py.base.database.soundness import OBSERVATIONS
 from engram_py.base.database.store import Row, Store
 from engram_py.base.dataclass import replace
-from engram_py.base.times import due_before
 from engram_py.memory.observations import topics
 from engram_py.memory.privacy.signatures import Keyring
 from engram_py.memory.relations import table as relations
