@@ -286,7 +286,8 @@ class Replicas(RuleBasedStateMachine):
     def _readers(self, packets: list[net.Packet], name: str) -> list[net.Machine]:
         """Return machines that read the same packets in orders of their own, and never spoke with each other."""
         latest = max(machine.clock.now for machine in self.machines) - net.START
-        made = [net.machine(f"{name}{place}", self.folder, self.empty, skew=latest) for place in range(2)]
+        machine = partial(net.machine, folder=self.folder, empty=self.empty, skew=latest, trusts_all=True)
+        made = [machine(f"{name}{place}") for place in range(2)]
         self.readers += made
         for place, reader in enumerate(made):
             net.read_all(reader, packets, random.Random(len(packets) + place))
@@ -358,6 +359,7 @@ def test_machines_that_exchanged_everything_hold_the_same_memory(part: int, empt
         Part,
         settings=settings(
             max_examples=max(1, EXAMPLES // 4),
+            derandomize=EXAMPLES <= 200,  # CI plays the same ones; whoever asks for more looks for new ones
             stateful_step_count=STEPS,
             deadline=None,
             suppress_health_check=list(HealthCheck),
