@@ -190,8 +190,8 @@ GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
     "Upkeep": {
         "doctor": ("upkeep", "Check the database; --fix repairs what can be rebuilt.", "doctor"),
         "config": ("setup", "List, show and set the settings of this machine.", "config list"),
-        "backup": ("backups", "Copy the database while it is in use.", "backup"),
-        "restore": ("backups", "Replace the database by a backup.", "restore engram.backup"),
+        "backup": ("upkeep", "Copy the database while it is in use.", "backup"),
+        "restore": ("upkeep", "Replace the database by a backup.", "restore engram.backup"),
         "stats": ("projects", "Count the rows of the memory.", "stats"),
         "maintain": ("upkeep", "Run upkeep now.", "maintain"),
         "runs": ("upkeep", "List what upkeep did.", "runs"),

@@ -13,7 +13,7 @@ import click
 
 from engram_py.base.dataclass import asdict
 from engram_py.base.errors import EngramError, InvalidArgumentError
-from engram_py.base.files import here
+from engram_py.base.files import here, lines_of
 from engram_py.base.reasons import Told
 from engram_py.base.settings import BY_NAME, Setting, SettingValue, keep_setting, setting_values
 from engram_py.base.text.normalize import visible
@@ -250,14 +250,13 @@ def _choose_agents(setup: Setup, *, all_detected: bool, ask: bool, as_json: bool
 
 def _report(done: list[Done], failures: list[EngramError], *, as_json: bool, dry_run: bool, last: str = "") -> None:
     from engram_py.interfaces.wording.render import error_text, error_values
-    from engram_py.interfaces.wording.setup import description
 
     if as_json and (done or failures):
         whole = {"agents": [asdict(one) for one in done], "errors": [error_values(one, "cli") for one in failures]}
         print_value(whole | {"dry_run": dry_run}, "", as_json=True)
     elif not as_json:
         for one in done:
-            click.echo(visible(description(one, dry_run=dry_run)))
+            click.echo(visible(_description(one, dry_run=dry_run)))
         if last:
             click.echo(last)
     for failure in failures:
@@ -370,3 +369,21 @@ def _facts(one: SettingValue) -> dict[str, object]:
     setting = one.setting
     facts = {"name": setting.name, "variable": setting.variable, "value": one.value, "source": one.source}
     return facts | {"default": setting.default, "accepts": setting.accepted, "help": setting.help}
+
+
+def _description(done: Done, *, dry_run: bool) -> str:
+    """Return what was done, or would be, a line for each step."""
+    lines = [f"{done.title} ({done.scope})" + ("" if done.changed else ": nothing to change")]
+    for step in done.steps:
+        if dry_run and step.diff:
+            lines.append(step.diff.rstrip("\n"))
+        elif done.changed:
+            lines.append(f"  {'would be ' if dry_run else ''}{step.kind}: {step.what}")
+        if step.replaces:
+            verb = "would replace" if dry_run else "replaced"
+            lines.append(f"  {verb} your server engram ({step.replaces}); `engram unsetup` restores it")
+        if step.note:
+            lines.append(f"  {step.note}")
+    if done.changed and not dry_run and done.note:
+        lines += [f"  {note}" for note in lines_of(done.note)]
+    return "\n".join(lines)

@@ -1,20 +1,25 @@
-"""Commands that check the database, run upkeep and rebuild the index."""
+"""Commands that check the database, copy it, put a copy in its place, run upkeep and rebuild the index."""
 
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from engram_py.base.database.filesystem import DATABASE_NAME
 from engram_py.base.errors import StoreError
 from engram_py.interfaces.cli.commands import (
+    PATH,
+    confirm,
     json_command,
     limit_option,
     memory,
     result_command,
     settings,
     show,
+    yes_option,
 )
 from engram_py.interfaces.cli.progress import interruptible, progress
 
@@ -39,6 +44,32 @@ def doctor_command(check: str | None, fix: bool, as_json: bool) -> None:
     show(report, loaded, as_json=as_json)
     if report.status == "error":
         sys.exit(1)
+
+
+@result_command("backup")
+@click.argument("file", required=False, type=PATH, help="The new file; it must not exist.")
+def backup_command(app: Engram, file: Path | None) -> object:
+    """Copy the database while it is in use, by default to backups/ in the data directory."""
+    with progress("Backing up", "no copy was made") as report:
+        return app.backups.create(file, progress=report)
+
+
+@click.command("restore")
+@click.argument("file", type=PATH, help="A file made by `engram backup`.")
+@yes_option
+@json_command
+def restore_command(file: Path, yes: bool, as_json: bool) -> None:
+    """Replace the database by the backup FILE, after asking. The replaced file is kept, and its path is printed."""
+    from engram_py.base.database.backup import check_backup, restore
+
+    loaded = settings()
+    there = loaded.data_dir / DATABASE_NAME
+    if not yes and there.exists():
+        check_backup(file, loaded.data_dir)
+        confirm(f"put {file} in the place of {there}", yes=yes)
+    with progress("Restoring", "the memory is whole, as it was or as in the backup") as report:
+        restored = restore(loaded.data_dir, file, clock=loaded.clock, progress=report)
+    show(restored, loaded, as_json=as_json)
 
 
 @result_command("reindex")
