@@ -67,8 +67,9 @@ def open_regular(path: Path | str) -> BinaryIO:
         raise
 
 
-# What one item of many can raise in its reader. A full disk or a lock of the memory is no fault of an item.
-_UNREADABLE = (OSError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
+# What one item of many can raise in its reader, beside OSError and ValueError. A full disk or a lock of the memory is
+# no fault of an item.
+_UNREADABLE = (TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
 
 
 def readable(items: Iterable[T], read: Callable[[T], U], *, aside: Callable[[T, str], object]) -> Iterator[tuple[T, U]]:
@@ -80,11 +81,14 @@ def readable(items: Iterable[T], read: Callable[[T], U], *, aside: Callable[[T, 
     for item in items:
         try:
             found = read(item)
+        except OSError as exc:
+            aside(item, reason(exc))
+        except ValueError as exc:
+            aside(item, str(exc))
         except _UNREADABLE as exc:
-            named = f"{type(exc).__name__}: {exc}"
-            aside(item, reason(exc) if isinstance(exc, OSError) else str(exc) if isinstance(exc, ValueError) else named)
-            continue
-        yield item, found
+            aside(item, f"{type(exc).__name__}: {exc}")
+        else:
+            yield item, found
 
 
 def changed_ns(status: os.stat_result) -> int:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
@@ -269,24 +269,39 @@ def update_folder(
                 table.retire(store, [row["id"]])
             counts["removed"] += 1
 
-    for number, file in enumerate(changed, counts["unchanged"] + 1):
-        if until is not None and time.monotonic() >= until:
-            return result(unfinished=True)
-        row = active.get(file.path)
-        for _, read in readable([file], lambda file: read_document(root, file), aside=leave_out):
-            store.give_way()
-            with store.transaction():
-                if row is not None and row["hash"] == read.hash:
-                    table.touch(store, row["id"], size=file.size, mtime_ns=file.mtime_ns)
-                    counts["unchanged"] += 1
-                else:
-                    table.put(store, collection.id, read)
-                    counts["indexed" if row is None else "updated"] += 1
+    looked_at = counts["unchanged"]
+
+    def looked() -> None:
+        nonlocal looked_at
+        looked_at += 1
         if report is not None:
-            report(number, len(files))
+            report(looked_at, len(files))
+
+    in_time = _in_time(changed, until, looked)
+    for file, read in readable(in_time, lambda file: read_document(root, file), aside=leave_out):
+        row = active.get(file.path)
+        store.give_way()
+        with store.transaction():
+            if row is not None and row["hash"] == read.hash:
+                table.touch(store, row["id"], size=file.size, mtime_ns=file.mtime_ns)
+                counts["unchanged"] += 1
+            else:
+                table.put(store, collection.id, read)
+                counts["indexed" if row is None else "updated"] += 1
+    if looked_at < len(files):
+        return result(unfinished=True)
     with store.transaction():
         store.update("collections", {"id": collection.id}, {"updated_at": now})
     return result()
+
+
+def _in_time(files: Iterable[FoundFile], until: float | None, looked: Callable[[], object]) -> Iterator[FoundFile]:
+    """Yield files until then (``time.monotonic``), and tell after each that it was looked at."""
+    for file in files:
+        if until is not None and time.monotonic() >= until:
+            return
+        yield file
+        looked()
 
 
 def _is_as_before(file: FoundFile, row: Row | None) -> bool:

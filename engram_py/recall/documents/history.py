@@ -72,7 +72,9 @@ def read_commits(
 
     ``aside`` is told of each that cannot be read, and why.
     """
-    records = _records(root, ids, deadline, "--name-only") or _records(root, ids, deadline, "--no-patch")
+    records = _records(root, ids, deadline, "--name-only")
+    if records is None:
+        records = _records(root, ids, deadline, "--no-patch")
     if records is None:
         return None
     return [commit for _, commit in readable(records, _commit, aside=lambda record, why: aside(_id_of(record), why))]

@@ -99,13 +99,14 @@ class MemoryPlace:
         what nobody trusts goes on only where its file is ``noted``."""
         if not ids:
             return {}
-        told = {sync_id for sync_id, state in self.states(ids).items() if state["given"] or sync_id in noted}
-        live = self.job.replica.states("observation", sorted(told))
+        others = self.states(one for one in ids if one not in noted)
+        told = [one for one in ids if one not in others or others[one]["given"]]
+        live = self.job.replica.states("observation", told)
         said: dict[str, list[Mutation]] = {}
         for one in self.job.replica.states("relation", table.verdicts_of(self.store, ids)):
             if one.op == "upsert":
                 said.setdefault(str(one.payload["source_id"]), []).append(one)
-        return {one.entity_key: compose(one, said.get(one.entity_key, ())) for one in live if self._has_file(one)}
+        return {one.entity_key: compose(one, said.get(one.entity_key, ())) for one in live if self._is_written(one)}
 
     def first_name(self, sync_id: str) -> str:
         """Return the name of a memory's file that is written for the first time."""
@@ -115,7 +116,7 @@ class MemoryPlace:
         taken = self.known.get(name)
         return name if taken is None or taken.sync_id == sync_id else f"{name.removesuffix('.md')}-{sync_id[-8:]}.md"
 
-    def _has_file(self, one: Mutation) -> bool:
+    def _is_written(self, one: Mutation) -> bool:
         return (
             one.op == "upsert" and one.project == self.job.project and not one.payload.get("deleted") and has_file(one)
         )
