@@ -1,79 +1,11 @@
-"""What a save and an update take, by names that every interface uses; and checks of arguments that all share."""
+"""Checks of arguments that every interface makes: names that nobody knows, half characters, names of documents."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, NamedTuple
 
 MOST_UNKNOWN = 5
 _NAME_CHARS = 60
-
-
-class FieldArgument(NamedTuple):
-    """An argument that sets a field: a tool, a route and a command take it.
-
-    ``memory/observations/arguments.py`` reads it.
-
-    ``tool`` is what the list of tools says of it; None: it is taken and not listed. ``option`` is the option of a
-    command with the name of its value, and ``help`` what is said of that; without help the command has none.
-    """
-
-    name: str
-    tool: str | None = ""
-    option: str = ""
-    help: str = ""
-    kind: Any = str
-    default: object = None
-    needed: bool = False
-
-
-SAVE = (
-    FieldArgument("title", "Verb + what, e.g. Fixed token refresh race.", "", "The title, one line.", needed=True),
-    FieldArgument(
-        "content", "Lines **What**, **Why**, **Where** (files), **Learned**.", "",
-        "The text; - reads standard input.", needed=True,
-    ),
-    FieldArgument(
-        "type", "decision, bugfix, pattern, discovery, architecture, config, preference, ...", "--type",
-        "decision, bugfix, pattern, ...", default="manual",
-    ),
-    FieldArgument(
-        "topic_key", "family/name of an evolving answer; saving to it again revises it.", "--topic",
-        "Topic key; saving to it again revises the observation.",
-    ),
-    FieldArgument("scope", "project, personal (yours, every project) or global."),
-    FieldArgument("project", "Default: the current one."),
-    FieldArgument("session_id", "Default: this run of the server.", "--session", "The session it belongs to."),
-    FieldArgument(
-        "aliases", "More words to find it by.", "--alias", "Another word to find it by; may be repeated.",
-        list,
-    ),
-    FieldArgument(
-        "files", "What it is about: path or path:10-20.", "--file",
-        "A file it is about: path or path:10-20; may be repeated.", list,
-    ),
-    FieldArgument("operation_id", None, "--operation-id", "A second save with the same id returns the first result."),
-    FieldArgument("tool_name", None),
-)  # fmt: skip
-UPDATE = (
-    FieldArgument("title", "", "--title", "New title."),
-    FieldArgument("content", "The whole new text.", "--content", "The whole new text; - reads standard input."),
-    FieldArgument(
-        "find", "Literal text to replace in the content.", "--find",
-        "Literal text to replace everywhere in the content.",
-    ),
-    FieldArgument("replace", "The text that replaces it.", "--replace", "The replacement for --find."),
-    FieldArgument("type", "", "--type", "New type."),
-    FieldArgument("scope"),
-    FieldArgument("topic_key", "", "--topic", "New topic key."),
-    FieldArgument("archived", kind=bool),
-    FieldArgument(
-        "salience", None, "--salience", "Weight among equal hits, 0 to 1; default for new ones: 0.5.", float,
-    ),
-    FieldArgument(
-        "expires_at", None, "--expires DATE", "The last day on which it is shown unasked, or `never`.",
-    ),
-)  # fmt: skip
 
 
 def names_document(text: str) -> bool:

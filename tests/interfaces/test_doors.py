@@ -24,12 +24,13 @@ from mcp import Client
 import engram_py
 from engram_py import Draft, Engram
 from engram_py.base.errors import EngramError
-from engram_py.base.reasons import PYTHON, operation, sentence
+from engram_py.base.reasons import PYTHON, sentence
+from engram_py.base.reasons import operation as python_call
 from engram_py.interfaces.cli.main import cli
 from engram_py.interfaces.cli.observations import save_command, update_command
 from engram_py.interfaces.http.routing import OPERATIONS
 from engram_py.interfaces.mcp.profiles import declared
-from engram_py.interfaces.shared_arguments import SAVE, UPDATE, FieldArgument
+from engram_py.interfaces.operations import SAVE, UPDATE, Operation
 from engram_py.interfaces.wording import render
 from engram_py.interfaces.wording.reasons import Door, call, spelled
 from engram_py.memory.observations.values import EDITED, Change
@@ -41,7 +42,13 @@ PACKAGE = Path(engram_py.__file__).parent
 DOORS: tuple[Door, ...] = ("python", "cli", "mcp", "http")
 
 # Who reads these texts has the tools, whatever started the program.
-FOR_MODELS = ("interfaces/mcp", "interfaces/hook", "interfaces/setup", "interfaces/cli/demo.py")
+FOR_MODELS = (
+    "interfaces/mcp",
+    "interfaces/operations.py",
+    "interfaces/hook",
+    "interfaces/setup",
+    "interfaces/cli/demo.py",
+)
 
 
 def said(app: Engram, value: object, door: Door) -> str:
@@ -112,11 +119,11 @@ def test_every_operation_has_a_name_at_every_door() -> None:
         values = {field: field for _, field, _, _ in Formatter().parse(python) if field}
         told = [call(door, name, **values) for door in DOORS]
         assert all(told)
-        assert told[0] == str(operation(name, **values))
+        assert told[0] == str(python_call(name, **values))
 
 
 def test_a_sentence_of_a_sentence_is_spelled_whole() -> None:
-    inner = sentence("ask with ", operation("search"))
+    inner = sentence("ask with ", python_call("search"))
     assert spelled(sentence("no; ", inner, "."), "mcp") == "no; ask with mem_search."
     assert str(sentence("no; ", inner, ".")) == "no; ask with search()."
 
@@ -292,21 +299,21 @@ def test_half_a_character_is_refused_where_nothing_can_carry_it(doors: Doors) ->
 
 
 @pytest.mark.parametrize(
-    ("fields", "made", "tool", "route", "command"),
+    ("operation", "made", "tool", "route", "command"),
     [
         pytest.param(SAVE, Draft, "mem_save", "save_observation", save_command, id="save"),
         pytest.param(UPDATE, Change, "mem_update", "update_observation", update_command, id="update"),
     ],
 )
 def test_every_door_takes_every_field_of_a_save_and_an_update(
-    fields: tuple[FieldArgument, ...], made: type[Draft | Change], tool: str, route: str, command: click.Command
+    operation: Operation[Any], made: type[Draft | Change], tool: str, route: str, command: click.Command
 ) -> None:
-    named = {one.name for one in fields} - {"project", "session_id"}
-    [operation] = [one for one in OPERATIONS if one.name == route]
+    named = {one.name for one in operation.parameters} - {"id", "project", "session_id"}
+    [declared_route] = [one for one in OPERATIONS if one.name == route]
     assert named <= set(made.__match_args__)
     assert named <= declared()[tool].arguments.keys()
-    assert named <= operation.models["body"].model_fields.keys()
-    assert {one.name for one in fields if one.help} <= {one.name for one in command.params}
+    assert named <= declared_route.models["body"].model_fields.keys()
+    assert {one.name for one in operation.parameters if one.option is not None} <= {one.name for one in command.params}
     assert set(EDITED) <= named
 
 

@@ -20,12 +20,13 @@ from engram_py.base.errors import EmbedderError, EngramError, NotConfirmedError
 from engram_py.base.files import expanded, here
 from engram_py.base.lazy import regex
 from engram_py.base.text.normalize import visible
+from engram_py.interfaces.operations import OBSERVATION
 
 if TYPE_CHECKING:
     from engram_py.app import Engram
     from engram_py.base.reasons import Told
     from engram_py.base.settings import Settings
-    from engram_py.interfaces.shared_arguments import FieldArgument
+    from engram_py.interfaces.operations import Operation, Parameter
 
 
 Options = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -124,6 +125,7 @@ class _ObservationId(click.ParamType[int]):
 
 
 OBSERVATION_ID = _ObservationId()
+_KINDS: dict[Any, Any] = {list: str, OBSERVATION: OBSERVATION_ID}
 
 
 STREAM = Path("-")  # standard input or output, in the place of a path
@@ -157,29 +159,31 @@ vectors_option = click.option(
 scope_option = click.option("--scope", help="project, personal or global.")
 
 
-def field_options(fields: Sequence[FieldArgument]) -> Options:
-    """Add the arguments and options of ``fields``, those that have words for the command line."""
-    return functools.partial(_with, [_field_option(one) for one in fields if one.help])
+def options_of(operation: Operation[Any]) -> Options:
+    """Add the arguments and options of an operation, those that commands have."""
+    return functools.partial(_with, [_option(one) for one in operation.parameters if one.option is not None])
 
 
 def _with(options: Sequence[Options], function: Callable[..., Any]) -> Callable[..., Any]:
     return functools.reduce(lambda made, add: add(made), reversed(options), function)
 
 
-def _field_option(field: FieldArgument) -> Options:
-    if field.needed:
-        return click.argument(field.name, help=field.help)
-    flag, _, metavar = field.option.partition(" ")
-    several = field.kind is list
+def _option(one: Parameter) -> Options:
+    kind, several = _KINDS.get(one.kind, one.kind), one.kind is list
+    if one.needed and not one.option:
+        return click.argument(one.name, help=one.description, type=kind, nargs=-1 if several else 1, required=True)
+    flag, _, metavar = (one.option or f"--{one.name.replace('_', '-')}").partition(" ")
     return click.option(
         flag,
-        field.name,
-        help=field.help,
-        type=None if several else field.kind,
+        one.name,
+        help=one.description,
+        type=kind,
+        is_flag=one.kind is bool,
         multiple=several,
         metavar=metavar or None,
-        default=field.default,
-        show_default=field.default is not None,
+        default=one.default,
+        show_default=one.default is not None,
+        required=one.needed,
     )
 
 

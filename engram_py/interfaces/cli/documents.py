@@ -19,6 +19,7 @@ from engram_py.interfaces.cli.commands import (
     json_command,
     limit_option,
     memory,
+    options_of,
     project_option,
     project_options,
     result_command,
@@ -27,6 +28,7 @@ from engram_py.interfaces.cli.commands import (
     text_argument,
 )
 from engram_py.interfaces.cli.progress import progress_bars
+from engram_py.interfaces.operations import WRITE_FILE
 
 if TYPE_CHECKING:
     from engram_py.app import Engram
@@ -190,13 +192,10 @@ def watch_command(project: str | None, *, as_json: bool) -> None:
             show(done, app.settings, as_json=as_json)
 
 
-@result_command("write", path_argument, of=vault_command)
-@click.argument("text", help="The text; - reads standard input.")
-@click.option("--append", is_flag=True, help="Append the text to the file.")
-@project_option
-def write_command(app: Engram, path: str, text: str, **options: Any) -> object:
+@result_command("write", options_of(WRITE_FILE), of=vault_command)
+def write_command(app: Engram, content: str, **given: Any) -> object:
     """Write a file of the vault."""
-    return app.vault_files.write(path, text_argument(text), **options)
+    return WRITE_FILE(app, given | {"content": text_argument(content)})
 
 
 @vault_command.command("read")

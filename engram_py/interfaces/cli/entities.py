@@ -17,13 +17,28 @@ from engram_py.interfaces.cli.commands import (
     left_out,
     limit_option,
     memory,
-    place_options,
+    options_of,
     print_notes,
-    project_option,
     project_options,
     result_command,
     text_argument,
     value_command,
+)
+from engram_py.interfaces.operations import (
+    ADD_FACT,
+    ADD_STATEMENT,
+    ALIAS_ENTITY,
+    ARCHIVE_ENTITY,
+    ENTITY_GRAPH,
+    LINK_ENTITIES,
+    LIST_ENTITIES,
+    LIST_FACTS,
+    LIST_STATEMENTS,
+    MERGE_ENTITIES,
+    REMOVE_STATEMENT,
+    SHOW_ENTITY,
+    SHOW_PROFILE,
+    WRITE_PROFILE,
 )
 from engram_py.memory.observations.listing import Listing
 from engram_py.memory.relations.relations import DEFAULT, STATUSES
@@ -34,163 +49,112 @@ if TYPE_CHECKING:
     from engram_py.app import Engram
 
 
-entity_argument = click.argument("entity", help="Its name, an alias or its slug.")
-
 entity_command = group("entity", "Show, connect and merge entities: people, services, libraries.")
 
 
-@result_command("list", of=entity_command)
-@click.option("--candidates", is_flag=True, help="Include names that are mentioned too seldom to have a page.")
-@click.option("--archived", is_flag=True, help="Include archived entities.")
-@click.option("--kind", help="Only this kind, as in person or project.")
+@result_command("list", options_of(LIST_ENTITIES), of=entity_command)
 @limit_option(100, whole=True)
-@place_options
-def list_command(app: Engram, **options: Any) -> object:
+def list_command(app: Engram, **given: Any) -> object:
     """List the entities, by slug."""
-    return app.entities.listed(**options)
+    return LIST_ENTITIES(app, given)
 
 
-@result_command("show", entity_argument, place_options, of=entity_command)
-def show_command(app: Engram, entity: str, **options: Any) -> object:
+@result_command("show", options_of(SHOW_ENTITY), of=entity_command)
+def show_command(app: Engram, **given: Any) -> object:
     """Print the facts about ENTITY and its connections."""
-    return app.entities.show(entity, **options)
+    return SHOW_ENTITY(app, given)
 
 
-@result_command("graph", entity_argument, of=entity_command)
-@click.option(
-    "--depth", type=int, default=2, show_default=True, help="Most edges between ENTITY and the others, 1 to 4."
-)
-@place_options
-def graph_command(app: Engram, entity: str, **options: Any) -> object:
+@result_command("graph", options_of(ENTITY_GRAPH), of=entity_command)
+def graph_command(app: Engram, **given: Any) -> object:
     """Print entities connected to ENTITY."""
-    return app.entities.graph(entity, **options)
+    return ENTITY_GRAPH(app, given)
 
 
-@result_command("link", of=entity_command)
-@click.argument("subject", help="An entity.")
-@click.argument("predicate", help="snake_case, as in works_at or depends_on.")
-@click.argument("object", help="Another entity.")
-@click.option("--fact", help="The sentence that says so; default: made from the three names.")
-@click.option("--kind", help="The kind of SUBJECT: person, service, library.")
-@click.option("--object-kind", help="The kind of OBJECT.")
-@click.option(
-    "--validate/--no-validate",
-    "checked",
-    default=True,
-    help="Refuse a --fact that is vague or temporary (default); --no-validate stores any text.",
-)
-@click.option("--session", "session_id", help="The session it belongs to.")
-@place_options
-def link_command(app: Engram, subject: str, predicate: str, object: str, **options: Any) -> object:
-    """Connect two entities, as in alice works_at acme. The link is removed when its fact is replaced."""
-    return app.entities.link(subject, predicate, object, origin="user", **options)
-
-
-@result_command("alias", entity_argument, of=entity_command)
-@click.argument("aliases", nargs=-1, required=True, help="Other names.")
-@place_options
-def alias_command(app: Engram, entity: str, aliases: tuple[str, ...], **options: Any) -> object:
-    """Give ENTITY other names."""
-    return app.entities.alias(entity, aliases, **options)
-
-
-@result_command("merge", entity_argument, of=entity_command)
-@click.argument("into", help="The entity that stays.")
-@place_options
-def merge_command(app: Engram, entity: str, into: str, **options: Any) -> object:
-    """Merge ENTITY into INTO, which keeps the names, facts and edges of both."""
-    return app.entities.merge(entity, into, **options)
-
-
-@result_command("archive", entity_argument, of=entity_command)
-@click.option("--restore", is_flag=True, help="Bring it back from the archive.")
-@place_options
-def archive_command(app: Engram, entity: str, **options: Any) -> object:
-    """Archive ENTITY; its facts stay."""
-    return app.entities.archive(entity, **options)
-
-
-fact_entity_argument = click.argument("entity", help="Its name or slug, as in billing-service.")
-fact_command = group("fact", "Keep facts about entities, a sentence each; a new value replaces the old one.")
-
-
-@result_command("add", fact_entity_argument, of=fact_command)
-@click.argument("text", help="One sentence; - reads standard input.")
-@click.option(
+validate_option = click.option(
     "--validate/--no-validate",
     "checked",
     default=True,
     help="Refuse facts that are vague or temporary (default); --no-validate stores any text.",
 )
-@click.option("--kind", help="The kind of ENTITY: person, service, library.")
-@click.option("--category", help="Such as relationship, milestone, status, preference, context.")
-@click.option("--source", help="The source of the fact, such as meeting.")
-@click.option("--source-ref", help="The id of the source, such as a meeting's number.")
-@click.option("--date", help="Since when it is true; default: now.")
-@click.option("--session", "session_id", help="The session it belongs to.")
-@place_options
-def add_fact(app: Engram, entity: str, text: str, **options: Any) -> object:
+
+
+@result_command("link", options_of(LINK_ENTITIES), validate_option, of=entity_command)
+def link_command(app: Engram, checked: bool, **given: Any) -> object:
+    """Connect two entities, as in alice works_at acme. The link is removed when its fact is replaced."""
+    return LINK_ENTITIES(app, given, checked=checked, origin="user")
+
+
+@result_command("alias", options_of(ALIAS_ENTITY), of=entity_command)
+def alias_command(app: Engram, **given: Any) -> object:
+    """Give ENTITY other names."""
+    return ALIAS_ENTITY(app, given)
+
+
+@result_command("merge", options_of(MERGE_ENTITIES), of=entity_command)
+def merge_command(app: Engram, **given: Any) -> object:
+    """Merge ENTITY into INTO, which keeps the names, facts and edges of both."""
+    return MERGE_ENTITIES(app, given)
+
+
+@result_command("archive", options_of(ARCHIVE_ENTITY), of=entity_command)
+def archive_command(app: Engram, **given: Any) -> object:
+    """Archive ENTITY; its facts stay."""
+    return ARCHIVE_ENTITY(app, given)
+
+
+fact_command = group("fact", "Keep facts about entities, a sentence each; a new value replaces the old one.")
+
+
+@result_command("add", options_of(ADD_FACT), validate_option, of=fact_command)
+def add_fact(app: Engram, text: str, checked: bool, **given: Any) -> object:
     """Keep TEXT as a fact about ENTITY."""
-    return app.facts.add(entity, text_argument(text), origin="user", **options)
+    return ADD_FACT(app, given | {"text": text_argument(text)}, checked=checked, origin="user")
 
 
-@result_command("list", fact_entity_argument, of=fact_command)
-@click.option("--past", is_flag=True, help="Include replaced facts.")
+@result_command("list", options_of(LIST_FACTS), of=fact_command)
 @limit_option(50)
-@place_options
-def list_facts(app: Engram, entity: str, **options: Any) -> object:
+def list_facts(app: Engram, **given: Any) -> object:
     """List the facts about ENTITY, latest first."""
-    return app.facts.of(entity, **options)
+    return LIST_FACTS(app, given)
 
-
-own_scope_option = click.option("--scope", help="personal (every project, the default) or project (this one).")
-session_option = click.option("--session", "session_id", help="The session it belongs to.")
 
 identity_command = group(
     "identity", "Keep facts and preferences about you; every context starts with them.", alone="list"
 )
 
 
-@result_command("add", of=identity_command)
-@click.argument("text", help="One sentence, as in 'Always answer in German'; - reads standard input.")
-@own_scope_option
-@session_option
-@project_option
-def add_command(app: Engram, text: str, **options: Any) -> object:
+@result_command("add", options_of(ADD_STATEMENT), of=identity_command)
+def add_command(app: Engram, text: str, **given: Any) -> object:
     """Keep TEXT. Texts that differ only in case and spacing are kept once."""
-    return app.identity.add(text_argument(text), origin="user", **options)
+    return ADD_STATEMENT(app, given | {"text": text_argument(text)}, origin="user")
 
 
-@result_command("list", limit_option(50), of=identity_command)
-@click.option("--scope", help="Only personal, or only project; default: both.")
-@project_option
-def list_statements(app: Engram, limit: int = 50, scope: str | None = None, project: str | None = None) -> object:
+@result_command("list", options_of(LIST_STATEMENTS), of=identity_command)
+@limit_option(50)
+def list_statements(app: Engram, **given: Any) -> object:
     """List the statements about you, oldest first."""
-    return app.identity.listed(scope=scope, project=project, limit=limit)
+    return LIST_STATEMENTS(app, given)
 
 
-@result_command("remove", of=identity_command)
-@click.argument("what", metavar="ID|TEXT", help="Its number, its text, or a part that only this one has.")
-@project_option
-def remove_command(app: Engram, what: str, **options: Any) -> object:
+@result_command("remove", options_of(REMOVE_STATEMENT), of=identity_command)
+def remove_command(app: Engram, **given: Any) -> object:
     """Remove a statement. `engram undelete ID` brings it back."""
-    return app.identity.remove(what, **options)
+    return REMOVE_STATEMENT(app, given)
 
 
 @result_command("profile", of=identity_command)
 @click.argument("text", required=False, help="The new profile; - reads standard input. Without it, print the profile.")
 @click.option("--derive", is_flag=True, help="Derive it from your preferences and the facts about you.")
-@own_scope_option
-@session_option
-@project_option
-def profile_command(app: Engram, text: str | None, derive: bool, **options: Any) -> object:
+@options_of(SHOW_PROFILE)
+def profile_command(app: Engram, text: str | None, derive: bool, **given: Any) -> object:
     """Print your profile, or with --scope project how to work with you there; TEXT replaces it."""
     if text is not None:
         if derive:
             raise click.UsageError("give TEXT or --derive, not both")
-        return app.identity.write_profile(text_argument(text), origin="user", **options)
+        return WRITE_PROFILE(app, given | {"text": text_argument(text)}, origin="user")
     kept = derive and "kept" in app.identity.rewrite_profile()
-    found = app.identity.profile(**options)
+    found = SHOW_PROFILE(app, given)
     note = "the profile was not rewritten, because a person wrote or deleted it"
     return replace(found, warnings=(*found.warnings, note)) if kept else found
 

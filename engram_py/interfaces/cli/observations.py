@@ -17,24 +17,22 @@ from engram_py.interfaces.cli.commands import (
     OBSERVATION_ID,
     can_ask,
     confirm,
-    field_options,
     id_argument,
     ids_argument,
     json_command,
     limit_option,
     many_options,
     memory,
-    place_options,
+    options_of,
     project_option,
     project_options,
     result_command,
-    scope_option,
     show,
     text_argument,
 )
 from engram_py.interfaces.editor import edit_in_editor
-from engram_py.interfaces.shared_arguments import SAVE, UPDATE, names_document
-from engram_py.memory.observations.arguments import change_of, draft_of
+from engram_py.interfaces.operations import SAVE, UPDATE
+from engram_py.interfaces.shared_arguments import names_document
 from engram_py.memory.observations.listing import Listing
 from engram_py.memory.observations.values import Change, Observation
 
@@ -46,11 +44,10 @@ if TYPE_CHECKING:
     from engram_py.memory.observations.values import Observation
 
 
-@result_command("save", field_options(SAVE), place_options)
-def save_command(app: Engram, **given: Any) -> object:
+@result_command("save", options_of(SAVE))
+def save_command(app: Engram, content: str, **given: Any) -> object:
     """Save an observation."""
-    draft = draft_of(given | {"content": text_argument(given["content"])}, origin="user")
-    return app.observations.save(draft, project=given["project"], session_id=given["session_id"])
+    return SAVE(app, given | {"content": text_argument(content)}, origin="user")
 
 
 @result_command("get")
@@ -82,11 +79,11 @@ def timeline_command(app: Engram, observation_id: int, **counts: int) -> object:
     return app.observations.timeline(observation_id, **counts)
 
 
-@result_command("update", id_argument, field_options(UPDATE), scope_option)
-def update_command(app: Engram, observation_id: int, content: str | None, **given: Any) -> object:
+@result_command("update", options_of(UPDATE))
+def update_command(app: Engram, content: str | None, **given: Any) -> object:
     """Correct an observation; its old text stays in its history."""
     text = text_argument(content) if content is not None else None
-    return app.observations.update(observation_id, change_of(given | {"content": text}), by="person")
+    return UPDATE(app, given | {"content": text}, by="person")
 
 
 @result_command("pin", id_argument)

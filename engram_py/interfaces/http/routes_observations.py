@@ -22,9 +22,9 @@ from engram_py.interfaces.http.routing import (
     operation,
     selected,
 )
-from engram_py.interfaces.shared_arguments import SAVE, UPDATE
+from engram_py.interfaces.operations import SAVE, UPDATE
 from engram_py.interfaces.wording import render
-from engram_py.memory.observations.arguments import change_of, check_owner, draft_of
+from engram_py.memory.observations.arguments import check_owner
 from engram_py.memory.observations.browse import MOST
 from engram_py.memory.observations.values import Saved
 from engram_py.memory.relations.relations import DEFAULT, STATUSES
@@ -49,11 +49,11 @@ SavedOut = shown(
 CapturedOut = shown(CapturedLearnings, "extracted saved duplicates ids project warnings", name="CapturedOut")
 
 
-@operation("POST", "/observations", SavedOut, status=201, errors=(409,), fields=SAVE)
+@operation("POST", "/observations", SavedOut, status=201, errors=(409,), of=SAVE)
 def save_observation(app: Engram, place: InSession, **given: Any) -> object:
     """Save an observation, or add it to one that says the same: `outcome` is added, updated or duplicate. A missing
     session is created."""
-    return SavedOut.of(app.observations.save(draft_of(given), **place.where), status="saved")
+    return SavedOut.of(SAVE(app, given | place.where), status="saved")
 
 
 @operation("POST", "/observations/passive", CapturedOut, errors=(409,))
@@ -108,14 +108,14 @@ def get_observation(app: Engram, id: Id) -> object:
     return ObservationOut.of(found.observation, state=found.state, superseded_by=replacement(found.relations))
 
 
-@operation("PATCH", "/observations/{id}", ObservationOut, errors=(404, 409), fields=UPDATE)
+@operation("PATCH", "/observations/{id}", ObservationOut, errors=(404, 409), of=UPDATE)
 def update_observation(
     app: Engram, id: Id, project: str | None = None, expected_project: Owner = None, **given: Any
 ) -> object:
     """Correct an observation; its old text stays in its history. The project never changes."""
     _check_owner(app, id, expected_project)
     _check_owner(app, id, project or None)
-    app.observations.update(id, change_of(given))
+    UPDATE(app, given | {"id": id})
     return _whole(app, id)
 
 

@@ -28,7 +28,9 @@ from engram_py.base.errors import (
 from engram_py.base.files import expanded
 from engram_py.interfaces.http.answers import answer_type
 from engram_py.interfaces.http.errors import InvalidPathError
-from engram_py.interfaces.shared_arguments import FieldArgument, as_text, is_text
+from engram_py.interfaces.operations import Operation as Shared
+from engram_py.interfaces.operations import Parameter
+from engram_py.interfaces.shared_arguments import as_text, is_text
 from engram_py.memory.projects.values import AmbiguousProjectError, InvalidProjectError
 
 MAX_INTEGER = 2**63 - 1
@@ -225,7 +227,7 @@ F = TypeVar("F", bound=Function)
 class Operation:
     """A registered route. ``answers`` is its answer: a model, a value class that goes out whole, or a list of one.
 
-    ``fields`` are what its body holds besides the function's own parameters; the function is given them by name.
+    ``of`` is the operation whose parameters it takes besides the function's own; the function is given them by name.
     ``lenient``: half a character in its body becomes a question mark. ``exact``: a name nobody knows is refused there.
     """
 
@@ -239,7 +241,7 @@ class Operation:
     lenient: bool = False
     exact: bool = False
     headers: Mapping[str, str] | None = None
-    fields: tuple[FieldArgument, ...] = ()
+    of: Shared[Any] | None = None
 
     @cached_property
     def segments(self) -> tuple[str, ...]:
@@ -283,7 +285,7 @@ class Operation:
             default = ... if parameter.default is inspect.Parameter.empty else parameter.default
             fields[self._part_of(name)][name] = (Annotated[kind, alias] if alias else kind, default)
         grouped = {name for group in groups["body"] for name in group.model_fields}
-        for one in self.fields:
+        for one in self.shared:
             if one.name not in grouped:
                 fields["body"][one.name] = (Needed, ...) if one.needed else (_KINDS[one.kind], None)
         title = "".join(word.title() for word in self.name.split("_"))
@@ -292,6 +294,11 @@ class Operation:
             for part, base in (_PARTS | ({"body": ExactBody} if self.exact else {})).items()
             if fields[part] or groups[part] or part == "query"
         }
+
+    @cached_property
+    def shared(self) -> tuple[Parameter, ...]:
+        """The parameters of its operation that the function does not name."""
+        return tuple(one for one in (self.of.parameters if self.of else ()) if one.name not in self.parameters)
 
     def _part_of(self, name: str) -> str:
         if f"{{{name}}}" in self.segments:
@@ -312,7 +319,7 @@ class Operation:
                 found[name] = kind.model_construct(**{field: getattr(part, field) for field in kind.model_fields})
             else:
                 found[name] = getattr(part, name)
-        return found | {one.name: getattr(parts["body"], one.name) for one in self.fields}
+        return found | {one.name: getattr(parts["body"], one.name) for one in self.shared}
 
     def parse(self, part: str, values: Mapping[str, Any]) -> BaseModel:
         """Return the checked ``part`` of a request. Raises InvalidArgumentError, InvalidTextError."""

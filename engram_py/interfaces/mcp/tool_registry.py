@@ -20,8 +20,8 @@ from engram_py.base.dataclass import dataclass, field
 from engram_py.base.errors import InvalidArgumentError, InvalidTextError
 from engram_py.base.lazy import regex
 from engram_py.interfaces.mcp.argument_checks import SwallowedArgumentsError, UnknownArgumentError, swallowed
+from engram_py.interfaces.operations import OBSERVATION, Operation, Parameter
 from engram_py.interfaces.shared_arguments import (
-    FieldArgument,
     as_text,
     is_text,
     mended_names,
@@ -237,7 +237,7 @@ class Tool:
     aliases: Mapping[str, str] = field(default_factory=dict)
     formats: tuple[str, ...] = FORMATS
     nothing: str = ""
-    fields: tuple[FieldArgument, ...] = ()
+    operations: tuple[Operation[Any], ...] = ()
 
     @cached_property
     def description(self) -> str:
@@ -245,7 +245,8 @@ class Tool:
 
     @cached_property
     def arguments(self) -> dict[str, Argument]:
-        """Return the arguments by their names in the function: what it names besides the memory, and its fields."""
+        """Return the arguments by their names in the function: those it names and must have, those of its operations,
+        and the rest."""
         parameters = list(inspect.signature(self.function).parameters.values())[1:]
         parameters = [one for one in parameters if one.kind is not inspect.Parameter.VAR_KEYWORD]
         hints = _resolved({one.name: one.annotation for one in parameters}, self.function)
@@ -258,7 +259,9 @@ class Tool:
             )
             for one in parameters
         }
-        return own | {one.name: _of_field(one) for one in self.fields}
+        shared = {name: argument for name, argument in _shared(self.operations).items() if name not in own}
+        first = {name: argument for name, argument in own.items() if argument.required}
+        return first | shared | own
 
     @cached_property
     def parameters(self) -> dict[str, Any]:
@@ -359,10 +362,26 @@ class Tool:
         return notes + (mended_names(given) if self.hints is READS else [])
 
 
-def _of_field(field: FieldArgument) -> Argument:
-    kind = Words if field.kind is list else field.kind
-    note = QUIET if field.tool is None else Field(description=field.tool)
-    return Argument(field.name, Annotated[kind, note], REQUIRED if field.needed else field.default)
+_ANNOTATIONS: dict[Any, Any] = {list: Words, OBSERVATION: ObservationId}
+
+
+def _shared(operations: Sequence[Operation[Any]]) -> dict[str, Argument]:
+    """Return the arguments of several operations by name. What only some of them need is not required."""
+    found: dict[str, Argument] = {}
+    parameters = [one for operation in operations for one in operation.parameters]
+    for one in parameters:
+        if one.name not in found:
+            named = [same for same in parameters if same.name == one.name]
+            needed = len(named) == len(operations) and all(same.needed for same in named)
+            found[one.name] = _argument(one, needed=needed)
+    return found
+
+
+def _argument(one: Parameter, *, needed: bool) -> Argument:
+    kind = _ANNOTATIONS.get(one.kind, one.kind)
+    note = QUIET if one.tool is None else Field(description=one.tool, enum=one.choices)
+    default = False if one.kind is bool and one.default is None else one.default
+    return Argument(one.name, Annotated[kind, note], REQUIRED if needed else default)
 
 
 def _value(argument: Argument, given: object) -> Any:
@@ -386,13 +405,17 @@ def tool(
     aliases: Mapping[str, str] | None = None,
     formats: tuple[str, ...] = FORMATS,
     nothing: str = "",
-    fields: tuple[FieldArgument, ...] = (),
+    of: Operation[Any] | tuple[Operation[Any], ...] = (),
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Register a function ``(app, arguments…) -> value`` as the tool of its name; it is given ``fields`` by name."""
+    """Register a function ``(app, arguments…) -> value`` as the tool of its name.
+
+    It is given the parameters of the operations that it is ``of`` by name.
+    """
+    operations = (of,) if isinstance(of, Operation) else of
 
     def register(function: Callable[P, R]) -> Callable[P, R]:
         name = function.__name__
-        TOOLS[name] = Tool(name, title, hints, function, aliases or {}, formats, nothing, fields)
+        TOOLS[name] = Tool(name, title, hints, function, aliases or {}, formats, nothing, operations)
         return function
 
     return register

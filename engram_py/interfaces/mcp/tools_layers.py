@@ -22,9 +22,19 @@ from engram_py.interfaces.mcp.tool_registry import (
     tool,
 )
 from engram_py.interfaces.mcp.tools_memory import Project, Scope, SessionId
+from engram_py.interfaces.operations import (
+    ADD_FACT,
+    ADD_NOTE,
+    COMPARE,
+    JUDGE,
+    LIST_FACTS,
+    LIST_FILES,
+    LIST_NOTES,
+    READ_FILE,
+    WRITE_FILE,
+)
 from engram_py.memory.observations.listing import Listing
 from engram_py.memory.observations.values import Changed
-from engram_py.memory.relations.values import VERBS
 
 if TYPE_CHECKING:
     from engram_py.app import Engram
@@ -214,38 +224,15 @@ def search_memory(
     return app.search_in(scope, query, limit=limit, project=project)
 
 
-@tool(title="Facts about an entity", hints=WRITES, aliases={"fact": "text"})
+@tool(title="Facts about an entity", hints=WRITES, aliases={"fact": "text"}, of=(ADD_FACT, LIST_FACTS))
 def mem_fact(
-    app: Engram,
-    entity: Annotated[str, Field(description="A person, service, library, repository.")],
-    text: Annotated[str | None, Field(description="One sentence that stays true; without it, list the facts.")] = None,
-    kind: Annotated[str | None, Field(description="What it is: person, service.")] = None,
-    category: Annotated[str | None, Field(description="milestone, status, preference, ...")] = None,
-    source: Annotated[str | None, Field(description="The source: meeting.")] = None,
-    source_ref: Annotated[str | None, Field(description="The id of the source.")] = None,
-    date: Annotated[str | None, Field(description="Since when it is true.")] = None,
-    past: Annotated[bool, Field(description="List replaced facts too.")] = False,
-    unchecked: Annotated[bool, Field(description="Keep any text.")] = False,
-    scope: Scope = None,
-    project: Project = None,
-    session_id: SessionId = None,
+    app: Engram, unchecked: Annotated[bool, Field(description="Keep any text.")] = False, **given: Any
 ) -> Saved | Listing:
     """Keep one fact about something with a name. A new value ("runs on", "works at", "version is") replaces the old
     one. Repeated, temporary or vague facts are not kept."""
-    where: dict[str, Any] = {"scope": scope, "project": project, "session_id": session_id}
-    if text is None:
-        return app.facts.of(entity, past=past, **where)
-    return app.facts.add(
-        entity,
-        text,
-        checked=not unchecked,
-        kind=kind,
-        category=category,
-        source=source,
-        source_ref=source_ref,
-        date=date,
-        **where,
-    )
+    if given["text"] is None:
+        return LIST_FACTS(app, given)
+    return ADD_FACT(app, given, checked=not unchecked)
 
 
 PASSES = ("distill", "heartbeat", "consolidate", "synthesize")
@@ -260,50 +247,25 @@ def mem_maintain(
     return app.maintenance.run(name)
 
 
-Path = Annotated[str, Field(description="Relative to the vault: knowledge/databases.md.")]
-
-
-@tool(title="Note of the day", hints=WRITES, aliases={"note": "text"})
-def mem_note(
-    app: Engram,
-    text: Annotated[str | None, Field(description="Without it, list the notes of the day.")] = None,
-    day: Annotated[str | None, Field(description="2026-03-14, today or yesterday.")] = None,
-    project: Project = None,
-    session_id: SessionId = None,
-) -> Saved | Listing:
+@tool(title="Note of the day", hints=WRITES, aliases={"note": "text"}, of=(ADD_NOTE, LIST_NOTES))
+def mem_note(app: Engram, **given: Any) -> Saved | Listing:
     """Append a note to today's notes: passing things, not decisions. The next session's start shows the notes of today
     and yesterday."""
-    if text is None:
-        return app.notes.of_day(day, project=project)
-    return app.notes.add(text, project=project, session_id=session_id, origin="agent")
+    if given["text"] is None:
+        return LIST_NOTES(app, given)
+    return ADD_NOTE(app, given, origin="agent")
 
 
-@tool(title="Write a file of the vault", hints=REPLACES)
-def mem_write(
-    app: Engram,
-    path: Path,
-    content: Annotated[str, Field(description="The whole text, or what to append.")],
-    append: Annotated[bool, Field(description="Append the content.")] = False,
-    project: Project = None,
-) -> FileWritten:
+@tool(title="Write a file of the vault", hints=REPLACES, of=WRITE_FILE)
+def mem_write(app: Engram, **given: Any) -> FileWritten:
     """Write or append a Markdown, text or JSON file of the person's vault, with the folders it needs."""
-    return app.vault_files.write(path, content, append=append, project=project)
+    return WRITE_FILE(app, given)
 
 
-@tool(title="Read a file of the vault", hints=READS)
-def mem_get(
-    app: Engram,
-    path: Annotated[str | None, Field(description="Without it, list the files.")] = None,
-    under: Annotated[str, Field(description="List this folder only.")] = "",
-    project: Project = None,
-) -> FileText | FileList:
+@tool(title="Read a file of the vault", hints=READS, of=(READ_FILE, LIST_FILES))
+def mem_get(app: Engram, **given: Any) -> FileText | FileList:
     """Read a file of the person's vault, or list its files."""
-    if path is None:
-        return app.vault_files.list(under, project=project)
-    return app.vault_files.read(path, project=project)
-
-
-Verb = Annotated[str, Field(enum=VERBS)]
+    return LIST_FILES(app, given) if given["path"] is None else READ_FILE(app, given)
 
 
 @tool(title="Session summary", hints=WRITES)
@@ -354,36 +316,16 @@ def mem_capture_passive(
     return app.episodes.capture(content, session_id=session_id, source=source, project=project)
 
 
-@tool(title="Judge a relation", hints=SETTLES)
-def mem_judge(
-    app: Engram,
-    judgment_id: Annotated[str, Field(description="From mem_save.")],
-    relation: Annotated[Verb, Field(description="How the new memory relates to the old one.")],
-    reason: str | None = None,
-    evidence: str | None = None,
-    confidence: Annotated[float | None, Field(description="0 to 1; below 0.7 ask the user first.")] = None,
-    session_id: Annotated[str | None, QUIET] = None,
-) -> Relation:
+@tool(title="Judge a relation", hints=SETTLES, of=JUDGE)
+def mem_judge(app: Engram, **given: Any) -> Relation:
     """Give the verdict that mem_save asked for."""
-    return app.relations.judge(
-        judgment_id, relation, reason=reason, evidence=evidence, confidence=confidence, session_id=session_id
-    )
+    return JUDGE(app, given)
 
 
-@tool(title="Compare two memories", hints=SETTLES)
-def mem_compare(
-    app: Engram,
-    memory_id_a: ObservationId,
-    memory_id_b: ObservationId,
-    relation: Annotated[Verb, Field(description="How a relates to b.")],
-    confidence: Annotated[float, Field(description="0 to 1.")],
-    reasoning: Annotated[str, Field(description="At most 200 characters.")],
-    model: Annotated[str | None, Field(description="Which model judged.")] = None,
-) -> Relation:
+@tool(title="Compare two memories", hints=SETTLES, of=COMPARE)
+def mem_compare(app: Engram, **given: Any) -> Relation:
     """Record how two observations relate."""
-    return app.relations.compare(
-        memory_id_a, memory_id_b, relation, confidence=confidence, reasoning=reasoning, model=model
-    )
+    return COMPARE(app, given)
 
 
 @tool(title="Review stale memory", hints=SETTLES, aliases={"id": "observation_id"})

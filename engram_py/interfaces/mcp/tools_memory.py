@@ -15,7 +15,7 @@ from engram_py.interfaces.mcp.tool_registry import (
     ObservationOrDocument,
     tool,
 )
-from engram_py.interfaces.shared_arguments import SAVE, UPDATE
+from engram_py.interfaces.operations import SAVE, UPDATE
 
 # The list of tools is answered before anything of the memory is imported: that is a tenth of a server's start.
 if TYPE_CHECKING:
@@ -31,13 +31,11 @@ SessionId = Annotated[str | None, Field(description="Default: this run of the se
 Scope = Annotated[str | None, Field(description="project, personal (yours, every project) or global.")]
 
 
-@tool(title="Save memory", hints=WRITES, aliases={"observation": "content"}, fields=SAVE)
+@tool(title="Save memory", hints=WRITES, aliases={"observation": "content"}, of=SAVE)
 def mem_save(app: Engram, capture_prompt: Annotated[bool, QUIET] = True, **given: Any) -> Saved:
     """Keep one decision, bug fix with its cause, pattern, gotcha or preference for later sessions. Call it right
     after each, unasked."""
-    from engram_py.memory.observations.arguments import draft_of
-
-    return app.observations.save(draft_of(given), project=given["project"], session_id=given["session_id"])
+    return SAVE(app, given)
 
 
 @tool(title="Search memory", hints=READS, formats=("compact", "full", "json"))
@@ -117,12 +115,10 @@ def mem_get_observation(
     return app.open(id, history=include_history, cursor=history_cursor)
 
 
-@tool(title="Correct a memory", hints=WRITES, aliases={"observation_id": "id"}, fields=UPDATE)
-def mem_update(app: Engram, id: ObservationId, **given: Any) -> Changed:
+@tool(title="Correct a memory", hints=WRITES, aliases={"observation_id": "id"}, of=UPDATE)
+def mem_update(app: Engram, **given: Any) -> Changed:
     """Correct an observation that is wrong; its old text stays in its history."""
-    from engram_py.memory.observations.arguments import change_of
-
-    return app.observations.update(id, change_of(given))
+    return UPDATE(app, given)
 
 
 @tool(title="Delete a memory", hints=DELETES, aliases={"observation_id": "id"})

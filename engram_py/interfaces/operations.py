@@ -1,0 +1,275 @@
+"""The operations that several interfaces offer: the service's method of each, and the arguments that callers name.
+
+A tool, a route or a command of an operation takes its parameters from the row here, so that a new argument is one line
+and a service. What only one interface has (actions of a tool, ``-`` for standard input) stays with that interface.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+
+from engram_py.memory.relations.values import VERBS
+
+if TYPE_CHECKING:
+    from engram_py.app import Engram
+    from engram_py.memory.observations.values import Changed, Editor, Origin, Saved
+
+OBSERVATION = object()
+"""The kind of a parameter that is the number of an observation."""
+
+
+R = TypeVar("R")
+
+
+class Parameter(NamedTuple):
+    """An argument that a caller names.
+
+    ``tool`` describes it in the list of tools; None: a tool accepts it and does not list it. ``help`` describes it to
+    people; empty: as ``tool`` does. ``option`` is the option of a command with the name of its value; empty: made of
+    ``name``; None: a command has none. ``kind`` is str, int, float, bool, list (of texts) or ``OBSERVATION``. ``named``
+    is the service's own name of it, where that differs.
+    """
+
+    name: str
+    tool: str | None = ""
+    help: str = ""
+    option: str | None = ""
+    kind: Any = str
+    default: object = None
+    needed: bool = False
+    choices: tuple[str, ...] = ()
+    named: str = ""
+
+    @property
+    def description(self) -> str:
+        """What a person reads about it."""
+        return self.help or self.tool or ""
+
+
+class Operation(Generic[R]):
+    """A method of a service, with the parameters that callers name. ``method`` finds it in an open memory."""
+
+    def __init__(self, method: Callable[[Engram], Callable[..., R]], *parameters: Parameter) -> None:
+        self.method, self.parameters = method, parameters
+
+    def __call__(self, app: Engram, given: Mapping[str, Any], **fixed: Any) -> R:
+        """Call the method with the parameters that are ``given`` and not None, and with ``fixed``.
+
+        Raises what the method raises.
+        """
+        named = {one.named or one.name: given[one.name] for one in self.parameters if given.get(one.name) is not None}
+        return self.method(app)(**(named | fixed))
+
+
+_SCOPE = Parameter("scope", "project, personal (yours, every project) or global.", "project, personal or global.")
+_PROJECT = Parameter("project", "Default: the current one.", "The project; default: the project of this folder.")
+_SESSION = Parameter("session_id", "Default: this run of the server.", "The session it belongs to.", "--session")
+# A read takes a session from a server alone: it says whose project is meant.
+_READ = (_SCOPE, _PROJECT, _SESSION._replace(option=None))
+_WRITE = (_SCOPE, _PROJECT, _SESSION)
+
+
+def _save(app: Engram) -> Callable[..., Saved]:
+    from engram_py.memory.observations.arguments import draft_of
+
+    def save(
+        *, project: str | None = None, session_id: str | None = None, origin: Origin = "agent", **fields: Any
+    ) -> Saved:
+        return app.observations.save(draft_of(fields, origin=origin), project=project, session_id=session_id)
+
+    return save
+
+
+def _update(app: Engram) -> Callable[..., Changed]:
+    from engram_py.memory.observations.arguments import change_of
+
+    def update(id: int, *, by: Editor = "agent", **fields: Any) -> Changed:
+        return app.observations.update(id, change_of(fields), by=by)
+
+    return update
+
+
+SAVE = Operation(
+    _save,
+    Parameter("title", "Verb + what, e.g. Fixed token refresh race.", "The title, one line.", needed=True),
+    Parameter(
+        "content", "Lines **What**, **Why**, **Where** (files), **Learned**.", "The text; - reads standard input.",
+        needed=True,
+    ),
+    Parameter(
+        "type", "decision, bugfix, pattern, discovery, architecture, config, preference, ...",
+        "decision, bugfix, pattern, ...", default="manual",
+    ),
+    Parameter(
+        "topic_key", "family/name of an evolving answer; saving to it again revises it.",
+        "Topic key; saving to it again revises the observation.", "--topic",
+    ),
+    *_WRITE,
+    Parameter("aliases", "More words to find it by.", "Another word to find it by; may be repeated.", "--alias", list),
+    Parameter(
+        "files", "What it is about: path or path:10-20.",
+        "A file it is about: path or path:10-20; may be repeated.", "--file", list,
+    ),
+    Parameter("operation_id", None, "A second save with the same id returns the first result."),
+    Parameter("tool_name", None, option=None),
+)  # fmt: skip
+UPDATE = Operation(
+    _update,
+    Parameter("id", "", "Its number, as in 12 or #12.", kind=OBSERVATION, needed=True),
+    Parameter("title", "", "New title."),
+    Parameter("content", "The whole new text.", "The whole new text; - reads standard input."),
+    Parameter(
+        "find", "Literal text to replace in the content.", "Literal text to replace everywhere in the content."
+    ),
+    Parameter("replace", "The text that replaces it.", "The replacement for --find."),
+    Parameter("type", "", "New type."),
+    Parameter("scope", "", "project, personal or global."),
+    Parameter("topic_key", "", "New topic key.", "--topic"),
+    Parameter("archived", option=None, kind=bool),
+    Parameter("salience", None, "Weight among equal hits, 0 to 1; default for new ones: 0.5.", kind=float),
+    Parameter(
+        "expires_at", None, "The last day on which it is shown unasked, or `never`.", "--expires DATE"
+    ),
+)  # fmt: skip
+
+# --- entities and facts ---------------------------------------------------------------------------------------
+
+_NAME = Parameter("entity", "Its name, an alias or its slug.", needed=True, named="name")
+
+LIST_ENTITIES = Operation(
+    lambda app: app.entities.listed,
+    Parameter("candidates", "Include names that are mentioned too seldom to have a page.", kind=bool),
+    Parameter("archived", "Include archived entities.", kind=bool),
+    Parameter("kind", "Only this kind, as in person or project."),
+    *_READ,
+)
+SHOW_ENTITY = Operation(lambda app: app.entities.show, _NAME, *_READ)
+ENTITY_GRAPH = Operation(
+    lambda app: app.entities.graph,
+    _NAME,
+    Parameter("depth", "Most edges between ENTITY and the others, 1 to 4.", kind=int, default=2),
+    *_READ,
+)
+LINK_ENTITIES = Operation(
+    lambda app: app.entities.link,
+    Parameter("entity", "An entity.", needed=True, named="subject"),
+    Parameter("predicate", "snake_case, as in works_at or depends_on.", needed=True),
+    Parameter("object", "Another entity.", needed=True),
+    Parameter("fact", "The sentence that says so; default: made from the three names."),
+    Parameter("kind", "The kind of the first entity: person, service, library."),
+    Parameter("object_kind", "The kind of the other entity."),
+    *_WRITE,
+)
+ALIAS_ENTITY = Operation(
+    lambda app: app.entities.alias, _NAME, Parameter("aliases", "Other names.", kind=list, needed=True), *_READ
+)
+MERGE_ENTITIES = Operation(
+    lambda app: app.entities.merge, _NAME, Parameter("into", "The entity that stays.", needed=True), *_READ
+)
+ARCHIVE_ENTITY = Operation(
+    lambda app: app.entities.archive, _NAME, Parameter("restore", "Bring it back from the archive.", kind=bool), *_READ
+)
+ADD_FACT = Operation(
+    lambda app: app.facts.add,
+    Parameter(
+        "entity", "A person, service, library, repository.", "Its name or slug, as in billing-service.", needed=True
+    ),
+    Parameter(
+        "text",
+        "One sentence that stays true; without it, list the facts.",
+        "One sentence; - reads standard input.",
+        needed=True,
+    ),
+    Parameter("kind", "What it is: person, service.", "The kind of ENTITY: person, service, library."),
+    Parameter("category", "milestone, status, preference, ...", "Such as relationship, milestone, status, preference."),
+    Parameter("source", "The source: meeting.", "The source of the fact, such as meeting."),
+    Parameter("source_ref", "The id of the source.", "The id of the source, such as a meeting's number."),
+    Parameter("date", "Since when it is true.", "Since when it is true; default: now."),
+    *_WRITE,
+)
+LIST_FACTS = Operation(
+    lambda app: app.facts.of,
+    Parameter(
+        "entity", "A person, service, library, repository.", "Its name or slug, as in billing-service.", needed=True
+    ),
+    Parameter("past", "List replaced facts too.", "Include replaced facts.", kind=bool),
+    Parameter("limit", None, option=None, kind=int),
+    *_READ,
+)
+
+# --- the person, notes, and files of the vault ----------------------------------------------------------------
+
+_OWN_SCOPE = Parameter(
+    "scope", "personal (every project, the default) or project.", "personal (every project, the default) or project."
+)
+_OWN = (_OWN_SCOPE, _PROJECT, _SESSION)
+
+ADD_STATEMENT = Operation(
+    lambda app: app.identity.add,
+    Parameter("text", "One sentence, as in 'Always answer in German'; - reads standard input.", needed=True),
+    *_OWN,
+)
+LIST_STATEMENTS = Operation(
+    lambda app: app.identity.listed,
+    Parameter("scope", "Only personal, or only project; default: both."),
+    Parameter("limit", None, option=None, kind=int),
+    _PROJECT,
+    _SESSION._replace(option=None),
+)
+REMOVE_STATEMENT = Operation(
+    lambda app: app.identity.remove,
+    Parameter("statement", "Its id, its text, or a part that only this one has.", needed=True, named="what"),
+    _PROJECT,
+    _SESSION._replace(option=None),
+)
+SHOW_PROFILE = Operation(lambda app: app.identity.profile, *_OWN)
+WRITE_PROFILE = Operation(
+    lambda app: app.identity.write_profile,
+    Parameter("text", "The new profile; - reads standard input. Without it, print the profile.", needed=True),
+    *_OWN,
+)
+ADD_NOTE = Operation(
+    lambda app: app.notes.add,
+    Parameter("text", "Without it, list the notes of the day.", needed=True),
+    _PROJECT,
+    _SESSION,
+)
+LIST_NOTES = Operation(lambda app: app.notes.of_day, Parameter("day", "2026-03-14, today or yesterday."), _PROJECT)
+_PATH = Parameter("path", "Relative to the vault: knowledge/databases.md.", needed=True)
+WRITE_FILE = Operation(
+    lambda app: app.vault_files.write,
+    _PATH,
+    Parameter(
+        "content", "The whole text, or what to append.", "The text; - reads standard input.", needed=True, named="text"
+    ),
+    Parameter("append", "Append the content.", "Append the text to the file.", kind=bool),
+    _PROJECT,
+)
+READ_FILE = Operation(lambda app: app.vault_files.read, _PATH._replace(tool="Without it, list the files."), _PROJECT)
+LIST_FILES = Operation(lambda app: app.vault_files.list, Parameter("under", "List this folder only."), _PROJECT)
+
+# --- verdicts -------------------------------------------------------------------------------------------------
+
+JUDGE = Operation(
+    lambda app: app.relations.judge,
+    Parameter(
+        "judgment_id", "From mem_save.", "The id that `engram save` printed, as in rel-0123456789abcdef.", needed=True
+    ),
+    Parameter(
+        "relation", "How the new memory relates to the old one.", f"{', '.join(VERBS)}.", needed=True, choices=VERBS
+    ),
+    Parameter("reason", "", "Why."),
+    Parameter("evidence", "", "What the verdict is based on."),
+    Parameter("confidence", "0 to 1; below 0.7 ask the user first.", "0 to 1.", kind=float),
+    _SESSION._replace(tool=None, option=None),
+)
+COMPARE = Operation(
+    lambda app: app.relations.compare,
+    Parameter("memory_id_a", "", "The number of the first observation.", kind=OBSERVATION, needed=True, named="one"),
+    Parameter("memory_id_b", "", "The number of the second observation.", kind=OBSERVATION, needed=True, named="other"),
+    Parameter("relation", "How a relates to b.", f"{', '.join(VERBS)}.", needed=True, choices=VERBS),
+    Parameter("confidence", "0 to 1.", kind=float, needed=True),
+    Parameter("reasoning", "At most 200 characters.", "Why; at most 200 characters.", "--reason", needed=True),
+    Parameter("model", "Which model judged.", option=None),
+)
