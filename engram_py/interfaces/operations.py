@@ -194,7 +194,6 @@ LIST_FACTS = Operation(
         "entity", "A person, service, library, repository.", "Its name or slug, as in billing-service.", needed=True
     ),
     Parameter("past", "List replaced facts too.", "Include replaced facts.", kind=bool),
-    Parameter("limit", None, option=None, kind=int),
     *_READ,
 )
 
@@ -213,7 +212,6 @@ ADD_STATEMENT = Operation(
 LIST_STATEMENTS = Operation(
     lambda app: app.identity.listed,
     Parameter("scope", "Only personal, or only project; default: both."),
-    Parameter("limit", None, option=None, kind=int),
     _PROJECT,
     _SESSION._replace(option=None),
 )

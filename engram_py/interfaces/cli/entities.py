@@ -114,9 +114,9 @@ def add_fact(app: Engram, text: str, checked: bool, **given: Any) -> object:
 
 @result_command("list", options_of(LIST_FACTS), of=fact_command)
 @limit_option(50)
-def list_facts(app: Engram, **given: Any) -> object:
+def list_facts(app: Engram, limit: int, **given: Any) -> object:
     """List the facts about ENTITY, latest first."""
-    return LIST_FACTS(app, given)
+    return LIST_FACTS(app, given, limit=limit)
 
 
 identity_command = group(
@@ -132,9 +132,9 @@ def add_command(app: Engram, text: str, **given: Any) -> object:
 
 @result_command("list", options_of(LIST_STATEMENTS), of=identity_command)
 @limit_option(50)
-def list_statements(app: Engram, **given: Any) -> object:
+def list_statements(app: Engram, limit: int = 50, **given: Any) -> object:
     """List the statements about you, oldest first."""
-    return LIST_STATEMENTS(app, given)
+    return LIST_STATEMENTS(app, given, limit=limit)
 
 
 @result_command("remove", options_of(REMOVE_STATEMENT), of=identity_command)

@@ -3,20 +3,39 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from engram_py.app import Engram
 from engram_py.interfaces.http.answers import Answer, DeletedOut, shown
-from engram_py.interfaces.http.routing import InProject, InScope, InScopeOfSession, InSession, Needed, operation
+from engram_py.interfaces.http.routing import InProject, InScope, InScopeOfSession, InSession, operation
+from engram_py.interfaces.operations import (
+    ADD_FACT,
+    ADD_NOTE,
+    ADD_STATEMENT,
+    ALIAS_ENTITY,
+    ARCHIVE_ENTITY,
+    ENTITY_GRAPH,
+    LINK_ENTITIES,
+    LIST_ENTITIES,
+    LIST_FACTS,
+    LIST_FILES,
+    LIST_NOTES,
+    LIST_STATEMENTS,
+    MERGE_ENTITIES,
+    READ_FILE,
+    REMOVE_STATEMENT,
+    SHOW_ENTITY,
+    SHOW_PROFILE,
+    WRITE_FILE,
+    WRITE_PROFILE,
+)
 from engram_py.memory.entities.values import EntityChanged, EntityDetail, EntityLine, EntityList, Graph, Linked
 from engram_py.memory.identity.table import Profile, Statement
 from engram_py.memory.observations.listing import Fact, Note
 from engram_py.memory.observations.values import RelationNote, Saved
 from engram_py.sharing.vault.values import FileText, FileWritten, MemoryPath, VaultExported, VaultImported, VaultStatus
-
-Name = Annotated[str, Field(description="Its name, an alias or its slug.")]
 
 EntityOut = shown(EntityLine, "slug name kind state id aliases facts mentions has_summary last_updated")
 EntitiesOut = shown(EntityList, "entities without_summary project warnings", entities=[EntityOut])
@@ -34,106 +53,63 @@ FactSavedOut = shown(
 )
 
 
-@operation("GET", "/entities", EntitiesOut, errors=(409,))
-def list_entities(
-    app: Engram,
-    place: InScope,
-    candidates: Annotated[
-        bool, Field(description="Also list names that are mentioned too seldom to have a page.")
-    ] = False,
-    archived: Annotated[bool, Field(description="Also list archived ones.")] = False,
-    kind: Annotated[str | None, Field(description="Only this kind, as in person.")] = None,
-) -> object:
+@operation("GET", "/entities", EntitiesOut, errors=(409,), of=LIST_ENTITIES)
+def list_entities(app: Engram, place: InScope, **given: Any) -> object:
     """The entities of a project, by slug."""
-    return app.entities.listed(candidates=candidates, archived=archived, kind=kind, **place.where)
+    return LIST_ENTITIES(app, given | place.where)
 
 
-@operation("GET", "/entities/{entity}", EntityDetailOut, errors=(404, 409))
-def show_entity(app: Engram, entity: Name, place: InScope) -> object:
+@operation("GET", "/entities/{entity}", EntityDetailOut, errors=(404, 409), of=SHOW_ENTITY)
+def show_entity(app: Engram, place: InScope, **given: Any) -> object:
     """One entity: its summary, facts, edges, and what mentions it."""
-    return app.entities.show(entity, **place.where)
+    return SHOW_ENTITY(app, given | place.where)
 
 
-@operation("GET", "/entities/{entity}/graph", Graph, errors=(404, 409))
-def entity_graph(
-    app: Engram,
-    entity: Name,
-    place: InScope,
-    depth: Annotated[int, Field(description="Edges away, 1 to 4.")] = 2,
-) -> object:
+@operation("GET", "/entities/{entity}/graph", Graph, errors=(404, 409), of=ENTITY_GRAPH)
+def entity_graph(app: Engram, place: InScope, **given: Any) -> object:
     """The entities connected to one, the nearest first."""
-    return app.entities.graph(entity, depth=depth, **place.where)
+    return ENTITY_GRAPH(app, given | place.where)
 
 
-@operation("POST", "/entities/{entity}/links", Linked, status=201, errors=(409,))
-def link_entity(
-    app: Engram,
-    entity: Name,
-    place: InScopeOfSession,
-    predicate: Annotated[Needed, Field(description="snake_case, as in works_at.")],
-    object: Needed,
-    fact: Annotated[str | None, Field(description="The sentence that says so.")] = None,
-    kind: str | None = None,
-    object_kind: str | None = None,
-) -> object:
+@operation("POST", "/entities/{entity}/links", Linked, status=201, errors=(409,), of=LINK_ENTITIES)
+def link_entity(app: Engram, place: InScopeOfSession, **given: Any) -> object:
     """Connect it with another; the fact that says so is kept too, and the edge lasts as long as the fact."""
-    return app.entities.link(entity, predicate, object, fact=fact, kind=kind, object_kind=object_kind, **place.where)
+    return LINK_ENTITIES(app, given | place.where)
 
 
-@operation("POST", "/entities/{entity}/aliases", EntityChanged, errors=(404, 409))
-def alias_entity(app: Engram, entity: Name, place: InScopeOfSession, aliases: list[str] | None = None) -> object:
+@operation("POST", "/entities/{entity}/aliases", EntityChanged, errors=(404, 409), of=ALIAS_ENTITY)
+def alias_entity(app: Engram, place: InScopeOfSession, aliases: list[str] | None = None, **given: Any) -> object:
     """Give it more names; each of them finds it."""
-    return app.entities.alias(entity, aliases or [], **place.where)
+    return ALIAS_ENTITY(app, given | place.where | {"aliases": aliases or []})
 
 
-@operation("POST", "/entities/{entity}/merge", EntityChanged, errors=(404, 409))
-def merge_entity(app: Engram, entity: Name, place: InScopeOfSession, into: Needed) -> object:
+@operation("POST", "/entities/{entity}/merge", EntityChanged, errors=(404, 409), of=MERGE_ENTITIES)
+def merge_entity(app: Engram, place: InScopeOfSession, **given: Any) -> object:
     """Merge it into another one, which gets the names, facts and edges of both."""
-    return app.entities.merge(entity, into, **place.where)
+    return MERGE_ENTITIES(app, given | place.where)
 
 
-@operation("POST", "/entities/{entity}/archive", EntityChanged, errors=(404, 409))
-def archive_entity(app: Engram, entity: Name, place: InScopeOfSession, restore: bool | None = None) -> object:
+@operation("POST", "/entities/{entity}/archive", EntityChanged, errors=(404, 409), of=ARCHIVE_ENTITY)
+def archive_entity(app: Engram, place: InScopeOfSession, **given: Any) -> object:
     """Archive it, or restore it; its facts stay."""
-    return app.entities.archive(entity, restore=bool(restore), **place.where)
+    return ARCHIVE_ENTITY(app, given | place.where)
 
 
-@operation("POST", "/facts", FactSavedOut, status=201, errors=(409,))
+@operation("POST", "/facts", FactSavedOut, status=201, errors=(409,), of=ADD_FACT)
 def save_fact(
     app: Engram,
     place: InScopeOfSession,
-    entity: Needed,
-    text: Needed,
     validate_: Annotated[bool | None, Field(description="false: keep any text.")] = None,
-    kind: Annotated[str | None, Field(description="What the entity is: person, service.")] = None,
-    category: Annotated[str | None, Field(description="As in milestone, status, preference.")] = None,
-    source: Annotated[str | None, Field(description="The source: meeting.")] = None,
-    source_ref: Annotated[str | None, Field(description="The id of the source.")] = None,
-    date: Annotated[str | None, Field(description="Since when it is true.")] = None,
+    **given: Any,
 ) -> object:
     """Keep a sentence about an entity. A new value replaces the old one; short or temporary ones are refused."""
-    return app.facts.add(
-        entity,
-        text,
-        checked=validate_ is not False,
-        kind=kind,
-        category=category,
-        source=source,
-        source_ref=source_ref,
-        date=date,
-        **place.where,
-    )
+    return ADD_FACT(app, given | place.where, checked=validate_ is not False)
 
 
-@operation("GET", "/facts", [Fact], errors=(409,))
-def list_facts(
-    app: Engram,
-    place: InScope,
-    entity: Annotated[Needed, Field(description="Its name or slug.")],
-    past: Annotated[bool, Field(description="Also list replaced facts.")] = False,
-) -> object:
+@operation("GET", "/facts", [Fact], errors=(409,), of=LIST_FACTS)
+def list_facts(app: Engram, place: InScope, **given: Any) -> object:
     """The facts about an entity, the latest first."""
-    return app.facts.of(entity, past=past, **place.where).items
+    return LIST_FACTS(app, given | place.where).items
 
 
 # --- the person -----------------------------------------------------------------------------------------------
@@ -150,36 +126,34 @@ StatementSavedOut = shown(Saved, "id outcome scope project warnings", name="Stat
 ProfileOut = shown(Profile, "id text scope project origin written_at")
 
 
-@operation("GET", "/identity", [Statement], errors=(409,))
-def list_identity(app: Engram, place: InProject, scope: Scope = None) -> object:
+@operation("GET", "/identity", [Statement], errors=(409,), of=LIST_STATEMENTS)
+def list_identity(app: Engram, place: InProject, scope: Scope = None, **given: Any) -> object:
     """The statements about the user: those for every project, then this project's."""
-    return app.identity.listed(scope=scope, **place.where).items
+    return LIST_STATEMENTS(app, given | place.where | {"scope": scope}).items
 
 
-@operation("POST", "/identity", StatementSavedOut, status=201, errors=(409,))
-def add_identity(app: Engram, place: InSession, text: Needed, scope: Scope = None) -> object:
+@operation("POST", "/identity", StatementSavedOut, status=201, errors=(409,), of=ADD_STATEMENT)
+def add_identity(app: Engram, place: InSession, scope: Scope = None, **given: Any) -> object:
     """Keep a sentence that every context begins with; a repeated one is kept once."""
-    return app.identity.add(text, scope=scope, **place.where)
+    return ADD_STATEMENT(app, given | place.where | {"scope": scope})
 
 
-@operation("DELETE", "/identity/{what}", DeletedOut, errors=(404, 409))
-def remove_identity(
-    app: Engram, what: Annotated[str, Field(description="Its id or its text.")], place: InProject, scope: Scope = None
-) -> object:
+@operation("DELETE", "/identity/{statement}", DeletedOut, errors=(404, 409), of=REMOVE_STATEMENT)
+def remove_identity(app: Engram, place: InProject, scope: Scope = None, **given: Any) -> object:
     """Hide a statement, by its id or its text."""
-    return DeletedOut(id=app.identity.remove(what, **place.where).id, status="deleted", hard_delete=False)
+    return DeletedOut(id=REMOVE_STATEMENT(app, given | place.where).id, status="deleted", hard_delete=False)
 
 
-@operation("GET", "/identity/profile", ProfileOut, errors=(409,))
-def read_profile(app: Engram, place: InProject, scope: Scope = None) -> object:
+@operation("GET", "/identity/profile", ProfileOut, errors=(409,), of=SHOW_PROFILE)
+def read_profile(app: Engram, place: InProject, scope: Scope = None, **given: Any) -> object:
     """The user in a few lines, or with scope project how to work with them there."""
-    return app.identity.profile(scope=scope, **place.where)
+    return SHOW_PROFILE(app, given | place.where | {"scope": scope})
 
 
-@operation("PUT", "/identity/profile", StatementSavedOut, errors=(409,))
-def write_profile(app: Engram, place: InSession, text: Needed, scope: Scope = None) -> object:
+@operation("PUT", "/identity/profile", StatementSavedOut, errors=(409,), of=WRITE_PROFILE)
+def write_profile(app: Engram, place: InSession, scope: Scope = None, **given: Any) -> object:
     """Write the profile anew; upkeep does not change it then."""
-    return app.identity.write_profile(text, scope=scope, **place.where)
+    return WRITE_PROFILE(app, given | place.where | {"scope": scope})
 
 
 # --- notes, and the vault -------------------------------------------------------------------------------------
@@ -201,20 +175,16 @@ FileOut = shown(
 )
 
 
-@operation("POST", "/notes", NoteSavedOut, status=201, errors=(409,))
-def save_note(app: Engram, place: InSession, text: Needed) -> object:
+@operation("POST", "/notes", NoteSavedOut, status=201, errors=(409,), of=ADD_NOTE)
+def save_note(app: Engram, place: InSession, **given: Any) -> object:
     """Append a note to today's."""
-    return app.notes.add(text, **place.where)
+    return ADD_NOTE(app, given | place.where)
 
 
-@operation("GET", "/notes", [Note], errors=(409,))
-def list_notes(
-    app: Engram,
-    place: InProject,
-    day: Annotated[str | None, Field(description="2026-03-14, today (the default) or yesterday.")] = None,
-) -> object:
+@operation("GET", "/notes", [Note], errors=(409,), of=LIST_NOTES)
+def list_notes(app: Engram, place: InProject, **given: Any) -> object:
     """The notes of a day, oldest first."""
-    return app.notes.of_day(day, **place.where).items
+    return LIST_NOTES(app, given | place.where).items
 
 
 @operation("GET", "/vault", VaultOut, errors=(404, 409))
@@ -265,20 +235,20 @@ def memory_path(
     return app.vault_files.at(path, **place.where)
 
 
-@operation("POST", "/memory/file", FileWrittenOut, status=201, errors=(409,))
-def write_file(app: Engram, place: InProject, path: Needed, content: Needed, append: bool | None = None) -> object:
+@operation("POST", "/memory/file", FileWrittenOut, status=201, errors=(409,), of=WRITE_FILE)
+def write_file(app: Engram, place: InProject, **given: Any) -> object:
     """Write or append a Markdown, text or JSON file of the vault; none that is hidden."""
-    return app.vault_files.write(path, content, append=bool(append), **place.where)
+    return WRITE_FILE(app, given | place.where)
 
 
-@operation("GET", "/memory/file", FileOut, errors=(409,))
+@operation("GET", "/memory/file", FileOut, errors=(409,), of=LIST_FILES)
 def read_file(
     app: Engram,
     place: InProject,
     path: Annotated[str | None, Field(description="Without it, the files are listed.")] = None,
-    under: Annotated[str, Field(description="List only this folder.")] = "",
+    **given: Any,
 ) -> object:
     """Read a file of the vault, or list its files. A missing file has no text, and `near` names similar ones."""
     if path is None:
-        return app.vault_files.list(under, **place.where)
-    return app.vault_files.read(path, **place.where)
+        return LIST_FILES(app, given | place.where)
+    return READ_FILE(app, {"path": path} | place.where)

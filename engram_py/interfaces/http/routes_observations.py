@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, StrictFloat, StrictInt
+from pydantic import Field
 
 from engram_py.app import Engram
 from engram_py.base.errors import InvalidArgumentError
@@ -22,7 +22,7 @@ from engram_py.interfaces.http.routing import (
     operation,
     selected,
 )
-from engram_py.interfaces.operations import SAVE, UPDATE
+from engram_py.interfaces.operations import COMPARE, JUDGE, SAVE, UPDATE
 from engram_py.interfaces.wording import render
 from engram_py.memory.observations.arguments import check_owner
 from engram_py.memory.observations.browse import MOST
@@ -273,37 +273,16 @@ def replay_deferred(app: Engram) -> object:
     return app.autosync.replay()
 
 
-@operation("POST", "/conflicts/judge", JudgedOut, errors=(404,))
-def judge_conflict(
-    app: Engram,
-    judgment_id: Needed,
-    relation: Needed,
-    reason: str | None = None,
-    evidence: str | None = None,
-    confidence: StrictFloat | StrictInt | None = None,
-    session_id: str | None = None,
-) -> object:
+@operation("POST", "/conflicts/judge", JudgedOut, errors=(404,), of=JUDGE)
+def judge_conflict(app: Engram, **given: Any) -> object:
     """Give a verdict on a relation that a save asked about."""
-    judged = app.relations.judge(
-        judgment_id, relation, reason=reason, evidence=evidence, confidence=confidence, session_id=session_id
-    )
-    return JudgedOut(relation=render.to_json(judged, "http"))
+    return JudgedOut(relation=render.to_json(JUDGE(app, given), "http"))
 
 
-@operation("POST", "/conflicts/compare", ComparedOut, errors=(404,))
-def compare_memories(
-    app: Engram,
-    memory_id_a: int,
-    memory_id_b: int,
-    relation: Needed,
-    confidence: StrictFloat | StrictInt,
-    reasoning: Needed,
-    model: str | None = None,
-) -> object:
+@operation("POST", "/conflicts/compare", ComparedOut, errors=(404,), of=COMPARE)
+def compare_memories(app: Engram, **given: Any) -> object:
     """Give a verdict on any two observations of one project."""
-    return app.relations.compare(
-        memory_id_a, memory_id_b, relation, confidence=confidence, reasoning=reasoning, model=model
-    )
+    return COMPARE(app, given)
 
 
 @operation("POST", "/conflicts/scan", ScannedOut, errors=(404, 409))

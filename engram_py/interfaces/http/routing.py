@@ -28,8 +28,8 @@ from engram_py.base.errors import (
 from engram_py.base.files import expanded
 from engram_py.interfaces.http.answers import answer_type
 from engram_py.interfaces.http.errors import InvalidPathError
+from engram_py.interfaces.operations import OBSERVATION, Parameter
 from engram_py.interfaces.operations import Operation as Shared
-from engram_py.interfaces.operations import Parameter
 from engram_py.interfaces.shared_arguments import as_text, is_text
 from engram_py.memory.projects.values import AmbiguousProjectError, InvalidProjectError
 
@@ -213,7 +213,7 @@ def selected(app: Engram, projects: ProjectsQuery) -> Selected:
 
 MOST_BODY = 8 * 1024 * 1024
 MOST_FIELDS = 100
-_KINDS: dict[Any, Any] = {str: str | None, bool: bool | None, float: float | None, list: list[str] | None}
+_KINDS: dict[Any, Any] = {str: str, int: int, bool: bool, float: float, list: list[str], OBSERVATION: int}
 # What a function may take that no request names: the memory, a body that is not JSON to us, and the notes.
 _NOT_NAMED = ("app", "raw", "notes")
 _QUERY = ("cwd", "expected_project")
@@ -284,10 +284,10 @@ class Operation:
             alias = Field(alias=name.rstrip("_")) if name.endswith("_") else None
             default = ... if parameter.default is inspect.Parameter.empty else parameter.default
             fields[self._part_of(name)][name] = (Annotated[kind, alias] if alias else kind, default)
-        grouped = {name for group in groups["body"] for name in group.model_fields}
+        grouped = {name for part in groups.values() for group in part for name in group.model_fields}
         for one in self.shared:
             if one.name not in grouped:
-                fields["body"][one.name] = (Needed, ...) if one.needed else (_KINDS[one.kind], None)
+                fields[self._part_of(one.name)][one.name] = _field_of(one)
         title = "".join(word.title() for word in self.name.split("_"))
         return {
             part: create_model(f"{title}{part.title()}", __base__=(*groups[part], base), **fields[part])
@@ -319,7 +319,7 @@ class Operation:
                 found[name] = kind.model_construct(**{field: getattr(part, field) for field in kind.model_fields})
             else:
                 found[name] = getattr(part, name)
-        return found | {one.name: getattr(parts["body"], one.name) for one in self.shared}
+        return found | {one.name: getattr(parts[self._part_of(one.name)], one.name, None) for one in self.shared}
 
     def parse(self, part: str, values: Mapping[str, Any]) -> BaseModel:
         """Return the checked ``part`` of a request. Raises InvalidArgumentError, InvalidTextError."""
@@ -331,6 +331,14 @@ class Operation:
             return model.model_validate({name: one for name, one in values.items() if one is not None})
         except ValidationError as exc:
             raise _refusal(exc, model) from None
+
+
+def _field_of(one: Parameter) -> tuple[Any, Any]:
+    """Return the type and the default of a parameter of an operation, as pydantic takes them."""
+    kind = _KINDS[one.kind]
+    if one.needed:
+        return Annotated[Needed if kind is str else kind, Field(description=one.description)], ...
+    return Annotated[kind | None, Field(description=one.description)], one.default
 
 
 def _is_group(kind: object) -> bool:
