@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
+from engram_py.base.errors import EmptyFieldError
 from engram_py.memory.relations.values import VERBS
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ class Parameter(NamedTuple):
     ``tool`` describes it in the list of tools; None: a tool accepts it and does not list it. ``help`` describes it to
     people; empty: as ``tool`` does. ``option`` is the option of a command with the name of its value; empty: made of
     ``name``; None: a command has none. ``kind`` is str, int, float, bool, list (of texts) or ``OBSERVATION``. ``named``
-    is the service's own name of it, where that differs.
+    is the service's own name of it, where that differs. ``blank``: a needed text may be empty.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Parameter(NamedTuple):
     needed: bool = False
     choices: tuple[str, ...] = ()
     named: str = ""
+    blank: bool = False
 
     @property
     def description(self) -> str:
@@ -56,8 +58,12 @@ class Operation(Generic[R]):
     def __call__(self, app: Engram, given: Mapping[str, Any], **fixed: Any) -> R:
         """Call the method with the parameters that are ``given`` and not None, and with ``fixed``.
 
-        Raises what the method raises.
+        Raises EmptyFieldError for a needed text that is blank, and what the method raises.
         """
+        for one in self.parameters:
+            text = given.get(one.name)
+            if one.needed and not one.blank and isinstance(text, str) and not text.strip():
+                raise EmptyFieldError(one.name)
         named = {one.named or one.name: given[one.name] for one in self.parameters if given.get(one.name) is not None}
         return self.method(app)(**(named | fixed))
 
@@ -239,7 +245,12 @@ WRITE_FILE = Operation(
     lambda app: app.vault_files.write,
     _PATH,
     Parameter(
-        "content", "The whole text, or what to append.", "The text; - reads standard input.", needed=True, named="text"
+        "content",
+        "The whole text, or what to append.",
+        "The text; - reads standard input.",
+        needed=True,
+        named="text",
+        blank=True,
     ),
     Parameter("append", "Append the content.", "Append the text to the file.", kind=bool),
     _PROJECT,

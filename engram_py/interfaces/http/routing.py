@@ -337,7 +337,7 @@ def _field_of(one: Parameter) -> tuple[Any, Any]:
     """Return the type and the default of a parameter of an operation, as pydantic takes them."""
     kind = _KINDS[one.kind]
     if one.needed:
-        return Annotated[Needed if kind is str else kind, Field(description=one.description)], ...
+        return Annotated[Needed if kind is str and not one.blank else kind, Field(description=one.description)], ...
     return Annotated[kind | None, Field(description=one.description)], one.default
 
 
