@@ -139,6 +139,78 @@ UPDATE = Operation(
     ),
 )  # fmt: skip
 
+# --- what finds -------------------------------------------------------------------------------------------------
+
+SEARCH = Operation(
+    lambda app: app.layers.search,
+    Parameter(
+        "query",
+        'Words, a question, topic key or #id; "phrases", -word, type: topic: file: since: is:stale.',
+        option=None,
+        needed=True,
+        blank=True,
+    ),
+    Parameter("type", "", "Only this type."),
+    _PROJECT,
+    Parameter("all_projects", "Search every project.", "Every project.", "--all", bool),
+    Parameter("scope", "", "project, personal or global."),
+    Parameter(
+        "match_mode",
+        None,
+        "all: hits with all words come first. any: by score alone.",
+        "--match",
+        default="all",
+        choices=("all", "any"),
+    ),
+    Parameter(
+        "limit",
+        "Default 10, most 20.",
+        "Most results, 1 to 20; default: budgets.search_limit in .engram.json, else 10.",
+        kind=int,
+    ),
+    Parameter("as_of", "Search as of a day.", "Search the memory as it was on that day.", "--as-of DATE"),
+    Parameter("explain", "Add the ranking's numbers.", "Add the numbers of the ranking.", kind=bool),
+    Parameter(
+        "in", None, "memories (the default), episodes, turns, prompts, documents, entities or all.", named="layer"
+    ),
+    Parameter("sort", None, "The order of the results.", choices=("relevance", "recency", "salience")),
+    Parameter(
+        "collection",
+        None,
+        "Only the documents of this collection; several with commas.",
+        "-c --collection NAME",
+    ),
+)
+CONTEXT = Operation(
+    lambda app: app.contexts.assemble,
+    _PROJECT,
+    Parameter("scope", "", "project, personal or global."),
+    Parameter(
+        "query",
+        "Get what this prompt needs.",
+        "Print the context for this prompt, often none; - reads standard input.",
+    ),
+    Parameter(
+        "mode",
+        "session, query, cascade, full.",
+        "session, query, cascade or full; default: query with a query, else session.",
+    ),
+    Parameter(
+        "budget_tokens",
+        "Default: 1500; query 800, cascade 2000, full 10000.",  # guidance/context/contexts.py
+        "Most tokens (4 bytes each); default: session 1,500, query 800, cascade 2,000, full 10,000.",
+        kind=int,
+    ),
+    Parameter("compact", "Titles only.", kind=bool),
+    Parameter("max_bytes", None, "Most bytes of mode session; default 6,000.", kind=int),
+)
+TIMELINE = Operation(
+    lambda app: app.observations.timeline,
+    Parameter("observation_id", "", "Its number, as in 12 or #12.", kind=OBSERVATION, needed=True),
+    Parameter("before", "How many before it.", "Observations before it.", kind=int, default=5),
+    Parameter("after", "How many after it.", "Observations after it.", kind=int, default=5),
+)
+
 # --- entities and facts ---------------------------------------------------------------------------------------
 
 _NAME = Parameter("entity", "Its name, an alias or its slug.", needed=True, named="name")

@@ -65,6 +65,9 @@ class Offered(NamedTuple):
 OFFERED = {
     "SAVE": Offered("mem_save", "save", "POST /observations"),
     "UPDATE": Offered("mem_update", "update", "PATCH /observations/{id}"),
+    "SEARCH": Offered("mem_search", "", ""),
+    "CONTEXT": Offered("mem_context", "", ""),  # the command refuses a project that nobody knows
+    "TIMELINE": Offered("mem_timeline", "timeline", ""),
     "LIST_ENTITIES": Offered("", "entity list", "GET /entities"),
     "SHOW_ENTITY": Offered("", "entity show", "GET /entities/{entity}"),
     "ENTITY_GRAPH": Offered("", "entity graph", "GET /entities/{entity}/graph"),
@@ -107,6 +110,16 @@ _RIGHT: dict[Any, list[Any]] = {
     "under": [None, "notes"],
     "statement": ["3", "Answer in German"],
     "topic_key": [None, "db/wal"],
+    "query": ["access tokens", "what do we do about retries?"],
+    "mode": [None, "session", "full"],
+    "budget_tokens": [None, 100],
+    "in": [None, "all"],
+    "match_mode": ["all", "any"],
+    "sort": [None, "recency"],
+    "as_of": [None, "2026-03-01"],
+    "collection": [None],
+    "limit": [None, 5],
+    "max_bytes": [None, 500],
     "memory_id_a": [1],
     "memory_id_b": [2],
     str: ["It runs on Debian in the cellar", "It runs on Fedora in the attic"],
@@ -190,7 +203,8 @@ def by_command(name: str, given: dict[str, Any], data_dir: Path, seed: Path) -> 
     words, last = ["--data-dir", str(data_dir), *OFFERED[name].command.split(), "--json"], list[str]()
     for one in ROWS[name].parameters:
         value = given.get(one.name)
-        option = (one.option or f"--{one.name.replace('_', '-')}").split()[0]
+        words_of = (one.option or f"--{one.name.replace('_', '-')}").split()
+        option = next(word for word in words_of if word.startswith("--"))
         if value is None or one.option is None:
             continue
         if one.needed and not one.option:

@@ -171,18 +171,21 @@ def _with(options: Sequence[Options], function: Callable[..., Any]) -> Callable[
 def _option(one: Parameter) -> Options:
     kind, several = _KINDS.get(one.kind, one.kind), one.kind is list
     if one.needed and not one.option:
-        return click.argument(one.name, help=one.description, type=kind, nargs=-1 if several else 1, required=True)
-    flag, _, metavar = (one.option or f"--{one.name.replace('_', '-')}").partition(" ")
+        metavar = "ID" if one.kind is OBSERVATION else None
+        many = -1 if several else 1
+        return click.argument(one.name, metavar=metavar, help=one.description, type=kind, nargs=many, required=True)
+    words = (one.option or f"--{one.name.replace('_', '-')}").split()
+    flags = [word for word in words if word.startswith("-")]
     return click.option(
-        flag,
+        *flags,
         one.name,
         help=one.description,
-        type=kind,
+        type=click.Choice(one.choices) if one.choices else kind,
         is_flag=one.kind is bool,
         multiple=several,
-        metavar=metavar or None,
+        metavar=" ".join(words[len(flags) :]) or None,
         default=one.default,
-        show_default=one.default is not None,
+        show_default=one.default is not None and not one.choices,
         required=one.needed,
     )
 

@@ -31,7 +31,7 @@ from engram_py.interfaces.cli.commands import (
     text_argument,
 )
 from engram_py.interfaces.editor import edit_in_editor
-from engram_py.interfaces.operations import SAVE, UPDATE
+from engram_py.interfaces.operations import SAVE, TIMELINE, UPDATE
 from engram_py.interfaces.shared_arguments import names_document
 from engram_py.memory.observations.listing import Listing
 from engram_py.memory.observations.values import Change, Observation
@@ -71,12 +71,10 @@ def history_command(app: Engram, observation_id: int, cursor: int | None) -> obj
     return app.observations.get(observation_id, history=True, cursor=cursor)
 
 
-@result_command("timeline", id_argument)
-@click.option("--before", type=int, default=5, show_default=True, help="Observations before it.")
-@click.option("--after", type=int, default=5, show_default=True, help="Observations after it.")
-def timeline_command(app: Engram, observation_id: int, **counts: int) -> object:
+@result_command("timeline", options_of(TIMELINE))
+def timeline_command(app: Engram, **given: Any) -> object:
     """Print what was saved before and after an observation in its session."""
-    return app.observations.timeline(observation_id, **counts)
+    return TIMELINE(app, given)
 
 
 @result_command("update", options_of(UPDATE))

@@ -12,16 +12,14 @@ from engram_py.base.errors import EmptyQueryError
 from engram_py.base.reasons import reason
 from engram_py.interfaces.cli.commands import (
     OBSERVATION_ID,
-    all_option,
     can_ask,
     confirm,
     json_command,
     limit_option,
     memory,
+    options_of,
     pass_json_on,
-    place_options,
     print_notes,
-    project_option,
     project_options,
     result_command,
     scope_option,
@@ -31,6 +29,7 @@ from engram_py.interfaces.cli.commands import (
     yes_option,
 )
 from engram_py.interfaces.cli.progress import progress
+from engram_py.interfaces.operations import CONTEXT, SEARCH
 from engram_py.memory.observations.listing import Listing
 
 if TYPE_CHECKING:
@@ -43,25 +42,8 @@ if TYPE_CHECKING:
     nargs=-1,
     help="Words, a question, a topic key, #id or filters; may be left out with --type; - reads standard input.",
 )
-@click.option("--type", help="Only this type.")
-@click.option(
-    "--match",
-    "match_mode",
-    type=click.Choice(["all", "any"]),
-    default="all",
-    help="all: hits with all words come first. any: by score alone.",
-)
-@place_options
-@all_option
-@click.option(
-    "--limit", type=int, help="Most results, 1 to 20; default: budgets.search_limit in .engram.json, else 10."
-)
-@click.option("--in", "layer", help="memories (the default), episodes, turns, prompts, documents, entities or all.")
-@click.option("-c", "--collection", metavar="NAME", help="Only the documents of this collection; several with commas.")
-@click.option("--sort", type=click.Choice(["relevance", "recency", "salience"]), help="The order of the results.")
-@click.option("--as-of", metavar="DATE", help="Search the memory as it was on that day.")
-@click.option("--explain", is_flag=True, help="Add the numbers of the ranking.")
-def search_command(app: Engram, query: tuple[str, ...], **options: Any) -> object:
+@options_of(SEARCH)
+def search_command(app: Engram, query: tuple[str, ...], **given: Any) -> object:
     """Find memories, best match first; --type or --scope without words lists memories of that type or scope.
 
     A query may have a "phrase" in quotes, -word to exclude a word, and filters: type: topic: project: scope: file:
@@ -72,12 +54,12 @@ def search_command(app: Engram, query: tuple[str, ...], **options: Any) -> objec
     -redis "connection reset" type:bugfix since:30d'. A -word also works after --, as in: engram search timeout --
     -redis
     """
-    if not (query or options["type"] or options["scope"]):
+    if not (query or given["type"] or given["scope"]):
         raise click.UsageError("give words, or list by --type or --scope")
     from engram_py.recall.values import Results
 
     app.read_shared_first()
-    found = app.search_in(options.pop("layer"), text_argument(" ".join(query)), **options)
+    found = SEARCH(app, given | {"query": text_argument(" ".join(query))})
     if isinstance(found, Results) and found.query and not found.results and not app.settings.embedder and can_ask():
         return replace(found, warnings=(*found.warnings, reason("words_alone")))
     return found
@@ -101,30 +83,16 @@ recent_command = list_command
 
 @click.command("context")
 @click.argument("name", metavar="[PROJECT]", required=False, help="The same as --project.")
-@project_option
-@click.option("--query", help="Print the context for this prompt, often none; - reads standard input.")
-@click.option(
-    "--mode",
-    type=click.Choice(["session", "query", "cascade", "full"]),
-    help="Default: query with --query, else session.",
-)
-@click.option(
-    "--budget-tokens",
-    type=int,
-    help="Most tokens (4 bytes each); default: session 1,500, query 800, cascade 2,000, full 10,000.",
-)
-@click.option("--max-bytes", type=int, help="Most bytes of mode session; default 6,000.")
-@click.option("--compact", is_flag=True, help="Titles only.")
-@scope_option
+@options_of(CONTEXT)
 @json_command
-def context_command(name: str | None, project: str | None, query: str | None, as_json: bool, **options: Any) -> None:
+def context_command(name: str | None, project: str | None, query: str | None, as_json: bool, **given: Any) -> None:
     """Print the context of a new session, or of a prompt."""
     if name and project and name != project:
         raise click.UsageError(f"two projects: {name} and --project {project}; give one")
     prompt = text_argument(query) if query is not None else None
     with memory() as app:
         wanted = app.projects.existing(project or name or "") if project or name else None
-        found = app.contexts.assemble(wanted, query=prompt, **options)
+        found = CONTEXT(app, given | {"project": wanted, "query": prompt})
         show(found, app.settings, as_json=as_json)
     if not as_json:
         from engram_py.interfaces.wording.context import nothing_given

@@ -15,7 +15,7 @@ from engram_py.interfaces.mcp.tool_registry import (
     ObservationOrDocument,
     tool,
 )
-from engram_py.interfaces.operations import SAVE, UPDATE
+from engram_py.interfaces.operations import CONTEXT, SAVE, SEARCH, TIMELINE, UPDATE
 
 # The list of tools is answered before anything of the memory is imported: that is a tenth of a server's start.
 if TYPE_CHECKING:
@@ -38,70 +38,22 @@ def mem_save(app: Engram, capture_prompt: Annotated[bool, QUIET] = True, **given
     return SAVE(app, given)
 
 
-@tool(title="Search memory", hints=READS, formats=("compact", "full", "json"))
-def mem_search(
-    app: Engram,
-    query: Annotated[
-        str,
-        Field(description='Words, a question, topic key or #id; "phrases", -word, type: topic: file: since: is:stale.'),
-    ],
-    type: str | None = None,
-    project: Project = None,
-    all_projects: Annotated[bool, Field(description="Search every project.")] = False,
-    scope: str | None = None,
-    match_mode: Annotated[str, QUIET] = "all",
-    limit: Annotated[int | None, Field(description="Default 10, most 20.")] = None,
-    as_of: Annotated[str | None, Field(description="Search as of a day.")] = None,
-    explain: Annotated[bool, Field(description="Add the ranking's numbers.")] = False,
-    in_: Annotated[str | None, QUIET] = None,
-    sort: Annotated[str | None, QUIET] = None,
-    collection: Annotated[str | None, QUIET] = None,  # these three are listed beside the layers' tools
-) -> LayerResults | Layered:
+@tool(title="Search memory", hints=READS, formats=("compact", "full", "json"), of=SEARCH)
+def mem_search(app: Engram, **given: Any) -> LayerResults | Layered:
     """Find what earlier sessions learned, best match first. Call it before deciding, debugging or asking the user
     something they may have said."""
-    return app.search_in(
-        in_,
-        query,
-        project=project,
-        all_projects=all_projects,
-        type=type,
-        scope=scope,
-        match_mode=match_mode,
-        limit=limit,
-        explain=explain,
-        as_of=as_of,
-        sort=sort,
-        collection=collection,
-    )
+    return SEARCH(app, given)
 
 
 @tool(
     title="Session context",
     hints=READS,
     nothing="The prompt needs no memory, or none is near enough; mem_search searches anyway.",
+    of=CONTEXT,
 )
-def mem_context(
-    app: Engram,
-    project: Project = None,
-    scope: str | None = None,
-    query: Annotated[str | None, Field(description="Get what this prompt needs.")] = None,
-    mode: Annotated[str | None, Field(description="session, query, cascade, full.")] = None,
-    budget_tokens: Annotated[
-        int | None, Field(description="Default: 1500; query 800, cascade 2000, full 10000.")
-    ] = None,  # context/contexts.py
-    compact: Annotated[bool, Field(description="Titles only.")] = False,
-    max_bytes: Annotated[int | None, QUIET] = None,
-) -> Context:
+def mem_context(app: Engram, **given: Any) -> Context:
     """What earlier sessions left: pinned, recent sessions, observations, prompts. Call it once at the start."""
-    return app.contexts.assemble(
-        project,
-        scope=scope,
-        max_bytes=max_bytes,
-        compact=compact,
-        query=query,
-        mode=mode,
-        budget_tokens=budget_tokens,
-    )
+    return CONTEXT(app, given)
 
 
 @tool(title="Open a memory", hints=READS, aliases={"observation_id": "id"})
@@ -131,16 +83,10 @@ def mem_delete(
     return app.observations.delete(id, hard=hard_delete)
 
 
-@tool(title="Timeline", hints=READS, aliases={"id": "observation_id"})
-def mem_timeline(
-    app: Engram,
-    observation_id: ObservationId,
-    before: Annotated[int, Field(description="How many before it.")] = 5,
-    after: Annotated[int, Field(description="How many after it.")] = 5,
-    project: Annotated[str | None, QUIET] = None,
-) -> Timeline:
+@tool(title="Timeline", hints=READS, aliases={"id": "observation_id"}, of=TIMELINE)
+def mem_timeline(app: Engram, project: Annotated[str | None, QUIET] = None, **given: Any) -> Timeline:
     """What was saved before and after an observation in its session."""
-    return app.observations.timeline(observation_id, before=before, after=after)
+    return TIMELINE(app, given)
 
 
 @tool(title="Pin a memory", hints=SETTLES, aliases={"observation_id": "id"})
