@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from functools import cache, partial
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 import anyio
 import anyio.to_thread
@@ -29,7 +29,7 @@ from engram_py.interfaces.http import (  # noqa: F401 - each module of routes re
     routes_search,
     routes_sessions,
 )
-from engram_py.interfaces.http.admission import Asker, asking, check_asked, given_to_asker
+from engram_py.interfaces.http.admission import Asker, check_asked, given_to_asker, remember_asker
 from engram_py.interfaces.http.answers import Notes, header
 from engram_py.interfaces.http.routing import (
     LENIENT,
@@ -74,7 +74,7 @@ class Api:
     async def _answered(self, request: Request) -> Response:
         found, path = self._found(request)
         body = b""
-        if found.takes("raw") or "body" in found.models:
+        if found.takes_body:
             _check_media_type(request)
             body = await read_body(request, found.most_body, errors.BodyTooLargeError)
         query = request.scope.get("query_string", b"")
@@ -88,16 +88,16 @@ class Api:
             found, _ = self._found(Request(scope))
         except errors.HttpError:
             return ""
-        return f"{found.method} {found.path}"
+        return found.route
 
     def _found(self, request: Request) -> tuple[Operation, dict[str, str]]:
         raw = request.scope.get("raw_path") or request.url.path.encode()
         shown = raw.decode("ascii", "replace")
         try:
-            segments = tuple(unquote(part, errors="strict") for part in shown.strip("/").split("/"))
+            parts = [quote(unquote(part, errors="strict"), safe="") for part in shown.strip("/").split("/")]
         except UnicodeDecodeError as exc:
             raise errors.InvalidPathError("not UTF-8") from exc
-        methods = route(segments) if not shown.startswith("//") else {}
+        methods = route(f"/{'/'.join(parts)}") if not shown.startswith("//") else {}
         if not methods:
             raise errors.UnknownRouteError(shown)
         method = "GET" if request.method == "HEAD" else request.method
@@ -111,23 +111,19 @@ class Api:
             given["body"] = body_of(body)
         parts = {part: found.parse(part, given[part]) for part in found.models}
         notes = _unread(found, given)
-        arguments = found.arguments(parts)
-        if found.takes("raw"):
-            arguments["raw"] = body
-        if found.takes("notes"):
-            arguments["notes"] = notes
-        with asking(asker), app_in(self._app, given["query"].get("cwd")) as app:
-            check_asked(app, found, given)
-            with app.usage.collected() as shown:
-                value = found.answer.validate_python(found.function(app, **arguments))
-            answer = found.answer.dump_json(value, exclude_none=True)
-            notes += app.store.tell()
-            answer, notes = given_to_asker(app, answer, notes)
-            if found.path not in _FOR_PROGRAMS:
-                named = (getattr(parts.get(part), "session_id", None) for part in ("body", "query"))
-                session_id = next(filter(None, named), None)
-                route_name = f"{found.method} {found.path}"
-                count_answer(app, "http", route_name, len(answer), session_id=session_id, shown=shown)
+        arguments = found.arguments(parts, raw=body, notes=notes)
+        remember_asker(asker)
+        app = app_in(self._app, given["query"].get("cwd"))
+        check_asked(app, found, given)
+        with app.usage.collected() as shown:
+            value = found.answer.validate_python(found.function(app, **arguments))
+        answer = found.answer.dump_json(value, exclude_none=True)
+        notes += app.store.tell()
+        answer, notes = given_to_asker(app, answer, notes)
+        if found.path not in _FOR_PROGRAMS:
+            named = (getattr(parts.get(part), "session_id", None) for part in ("body", "query"))
+            session_id = next(filter(None, named), None)
+            count_answer(app, "http", found.route, len(answer), session_id=session_id, shown=shown)
         return as_json(answer, found.status, {**(found.headers or {}), **header(notes)})
 
 
@@ -340,7 +336,7 @@ def _responses(one: Operation, schemas: dict[str, Any]) -> dict[str, Any]:
     answer = one.answer.json_schema(mode="serialization", ref_template=_REFERENCE)
     schemas |= answer.pop("$defs", {})
     told: dict[str, Any] = {str(one.status): {"description": "Done.", "content": _json(answer)}}
-    statuses = {*_ALWAYS, *one.errors, *((413, 415, 507) if one.takes("raw") or "body" in one.models else ())}
+    statuses = {*_ALWAYS, *one.errors, *((413, 415, 507) if one.takes_body else ())}
     statuses |= {507} if one.method != "GET" else set()
     for status in sorted(statuses):
         told[str(status)] = {
