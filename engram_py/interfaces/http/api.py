@@ -40,7 +40,7 @@ from engram_py.interfaces.http.routing import (
     fields_of,
     given_once,
     operation,
-    route,
+    operations_at,
 )
 from engram_py.interfaces.mcp.tool_calls import count_answer
 from engram_py.interfaces.shared_arguments import mended_names, unknown_names
@@ -97,7 +97,7 @@ class Api:
             parts = [quote(unquote(part, errors="strict"), safe="") for part in shown.strip("/").split("/")]
         except UnicodeDecodeError as exc:
             raise errors.InvalidPathError("not UTF-8") from exc
-        methods = route(f"/{'/'.join(parts)}") if not shown.startswith("//") else {}
+        methods = operations_at(f"/{'/'.join(parts)}") if not shown.startswith("//") else {}
         if not methods:
             raise errors.UnknownRouteError(shown)
         method = "GET" if request.method == "HEAD" else request.method
@@ -244,14 +244,15 @@ def openapi(app: Engram) -> object:
 @cache
 def document() -> dict[str, Any]:
     """Return the OpenAPI document of all routes: what they take, what they answer, how they refuse."""
-    bodies = [one.models["body"] for one in OPERATIONS if "body" in one.models]
+    bodies = [each.models["body"] for each in OPERATIONS if "body" in each.models]
     _, definitions = models_json_schema([(model, "validation") for model in bodies], ref_template=_REFERENCE)
-    schemas: dict[str, Any] = {"Error": ERROR, **definitions.get("$defs", {})}
-    for schema in definitions.get("$defs", {}).values():
+    schemas: dict[str, Any] = {"Error": ERROR}
+    for name, schema in definitions["$defs"].items():
+        schemas[name] = schema
         _narrow(schema.get("properties", {}))
     paths: dict[str, Any] = {}
-    for one in OPERATIONS:
-        paths.setdefault(one.path, {})[one.method.lower()] = _described(one, schemas)
+    for each in OPERATIONS:
+        paths.setdefault(each.path, {})[each.method.lower()] = _described(each, schemas)
     return {
         "openapi": "3.1.0",
         "info": {

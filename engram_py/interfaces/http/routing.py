@@ -225,7 +225,7 @@ class Operation:
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
-        """The pattern of its paths, each part percent-encoded; ``{path}`` stands for all that is left of one."""
+        """The pattern of the path, each part percent-encoded; ``{path}`` matches several parts."""
         written = re.escape(self.path).replace(r"\{path\}", "(?P<path>.*)")
         return re.compile(re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]*)", written))
 
@@ -248,8 +248,8 @@ class Operation:
 
     @cached_property
     def parameters(self) -> dict[str, inspect.Parameter]:
-        found = inspect.signature(self.function, eval_str=True).parameters.values()
-        return {one.name: one for one in found if one.kind is not one.VAR_KEYWORD}
+        parameters = inspect.signature(self.function, eval_str=True).parameters.values()
+        return {parameter.name: parameter for parameter in parameters if parameter.kind is not parameter.VAR_KEYWORD}
 
     @cached_property
     def models(self) -> dict[str, type[BaseModel]]:
@@ -267,9 +267,9 @@ class Operation:
                 # `in` is a keyword of Python's, so its parameter is `in_`.
                 fields[part][name] = (kind, Field(default, alias=name.rstrip("_")))
         grouped = {name for group in groups["body"] for name in group.model_fields}
-        for one in self.fields:
-            if one.name not in grouped:
-                fields["body"][one.name] = (Needed, ...) if one.needed else (_KINDS[one.kind], None)
+        for field in self.fields:
+            if field.name not in grouped:
+                fields["body"][field.name] = (Needed, ...) if field.needed else (_KINDS[field.kind], None)
         title = self.name.title().replace("_", "")
         return {
             part: create_model(f"{title}{part.title()}", __base__=(*groups[part], base), **fields[part])
@@ -290,17 +290,18 @@ class Operation:
         return self.takes("raw") or "body" in self.models
 
     def arguments(self, parts: Mapping[str, BaseModel], **more: Any) -> dict[str, Any]:
-        """Return the arguments of the function: those in the parts of a request, and what it takes of ``more``."""
-        found = {name: value for name, value in more.items() if self.takes(name)}
+        """Return the function's arguments: those in the parts of a request, and those of ``more`` that it takes."""
+        arguments = {name: value for name, value in more.items() if self.takes(name)}
         for name, parameter in self.parameters.items():
             if name in _NOT_NAMED:
                 continue
             part, kind = parts[self._part_of(name)], parameter.annotation
             if _is_group(kind):
-                found[name] = kind.model_construct(**{field: getattr(part, field) for field in kind.model_fields})
+                values = {field: getattr(part, field) for field in kind.model_fields}
+                arguments[name] = kind.model_construct(**values)
             else:
-                found[name] = getattr(part, name)
-        return found | {one.name: getattr(parts["body"], one.name) for one in self.fields}
+                arguments[name] = getattr(part, name)
+        return arguments | {field.name: getattr(parts["body"], field.name) for field in self.fields}
 
     def parse(self, part: str, values: Mapping[str, Any]) -> BaseModel:
         """Return the checked ``part`` of a request. Raises InvalidArgumentError, InvalidTextError."""
@@ -335,17 +336,17 @@ def operation(method: str, path: str, answers: Any = dict[str, Any], **more: Any
     return register
 
 
-def route(path: str) -> dict[str, tuple[Operation, dict[str, str]]]:
-    """Return the operation of each method that a path has, and its variable parts.
+def operations_at(path: str) -> dict[str, tuple[Operation, dict[str, str]]]:
+    """Return the operation of each method of a path, with the variable parts of the path.
 
     A literal part wins over a variable one. Where there is one for any method, a variable one has to fit as well:
     ``passive`` is no observation.
     """
-    matches = [(one, match.groupdict()) for one in OPERATIONS if (match := one.pattern.fullmatch(path))]
-    found = [(one, {name: unquote(text) for name, text in values.items()}) for one, values in matches]
-    named = any(not values for _, values in found)
-    fitting = [(one, values) for one, values in found if not values or not named or _fits(one, values)]
-    return {one.method: (one, values) for one, values in sorted(fitting, key=lambda pair: -len(pair[1]))}
+    matches = [(each, match.groupdict()) for each in OPERATIONS if (match := each.pattern.fullmatch(path))]
+    pairs = [(each, {name: unquote(text) for name, text in values.items()}) for each, values in matches]
+    if not all(values for _, values in pairs):
+        pairs = [(each, values) for each, values in pairs if not values or _fits(each, values)]
+    return {each.method: (each, values) for each, values in sorted(pairs, key=lambda pair: -len(pair[1]))}
 
 
 def _fits(operation: Operation, values: dict[str, str]) -> bool:
