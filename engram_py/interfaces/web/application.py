@@ -5,16 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from functools import cached_property, partial
-from http.cookies import CookieError, SimpleCookie
+from functools import partial
 from typing import Any
 
 import anyio
 import anyio.to_thread
-from starlette.requests import Request
+from starlette.requests import Request, cookie_parser
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route, Router
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from engram_py.app import Engram
 from engram_py.base.asgi import answered, read_body
@@ -83,11 +82,12 @@ class PageApplication:
         self._undo = Undo()
         self._workers = anyio.CapacityLimiter(WORKERS)
 
+        self._router = self._routes()
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._router(scope, receive, send)
 
-    @cached_property
-    def _router(self) -> ASGIApp:
+    def _routes(self) -> Router:
         routes = [
             self._route(ENTER, self._enter),
             self._route(EVENTS, self._events),
@@ -151,11 +151,8 @@ class PageApplication:
 
     def visitor(self, cookies: str) -> str | None:
         """Return whom a browser's cookies name; None for a stranger. Raises DataDirError."""
-        try:
-            found = SimpleCookie(cookies).get(self._cookie)
-        except CookieError:
-            return None
-        return self._access.visitor(found.value) if found is not None else None
+        cookie = cookie_parser(cookies).get(self._cookie)
+        return None if cookie is None else self._access.visitor(cookie)
 
     def _answer(self, route: str, request: Request, body: bytes) -> Response:
         """On a worker thread."""
