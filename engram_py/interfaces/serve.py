@@ -33,7 +33,6 @@ from engram_py.interfaces.http.peers import OF_THIS_USER
 from engram_py.interfaces.http.server import Listening, listen, refuse_open_address, run_until_told, server_of
 from engram_py.interfaces.web import Page
 from engram_py.interfaces.web.access import Access
-from engram_py.interfaces.web.visit import OTHER_ADDRESSES
 
 logger = logger_of(__name__)
 
@@ -67,7 +66,7 @@ class Front:
     def _application(self, scope: Scope) -> Api | McpEndpoint | Page:
         if scope.get("raw_path") == MCP.encode():
             return self._mcp
-        return self._page if self._page is not None and of_page(scope) else self._api
+        return self._page if self._page is not None and self._page.answers(scope) else self._api
 
     def reached(self, scope: Scope) -> str:
         """Return what a request asks for, as ``admission.REACH`` names it; empty where there is nothing."""
@@ -181,13 +180,6 @@ class Guard:
 
 def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "replace")
-
-
-def of_page(scope: Scope) -> bool:
-    """Return whether a request is for the page and not for a route."""
-    raw: bytes = scope.get("raw_path", b"")
-    other = scope["method"] in ("GET", "HEAD") and raw.decode("latin-1") in OTHER_ADDRESSES
-    return raw == b"/ui" or raw.startswith(b"/ui/") or other
 
 
 # --- the process ---------------------------------------------------------------------------------------------

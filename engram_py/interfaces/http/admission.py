@@ -118,7 +118,7 @@ _asker: ContextVar[Asker] = ContextVar("asker", default=Asker.STRANGER)
 
 
 def remember_asker(asker: Asker) -> None:
-    """Remember who asks, as long as the work of this request goes on: each runs in a context of its own."""
+    """Remember who asks, for the work of this request: each request is a task with a context of its own."""
     _asker.set(asker)
 
 

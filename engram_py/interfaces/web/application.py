@@ -30,17 +30,7 @@ from engram_py.interfaces.http.errors import (
 )
 from engram_py.interfaces.http.routing import check_text, fields_of
 from engram_py.interfaces.web import access
-from engram_py.interfaces.web.pages import (  # noqa: F401 - each registers its pages
-    entities,
-    guards,
-    memory,
-    review,
-    search,
-    sessions,
-    settings,
-    today,
-    upkeep,
-)
+from engram_py.interfaces.web.pages import search
 from engram_py.interfaces.web.rendering import STATIC, assets, templates
 from engram_py.interfaces.web.visit import HOME, OTHER_ADDRESSES, PAGES, Goto, Shown, Undo, Visit, version_of
 from engram_py.memory.projects import table as project_table
