@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
 import anyio
 import anyio.to_thread
@@ -79,10 +79,10 @@ class Api:
         raw = request.scope.get("raw_path") or request.url.path.encode()
         shown = raw.decode("ascii", "replace")
         try:
-            parts = [quote(unquote(part, errors="strict"), safe="") for part in shown.strip("/").split("/")]
+            parts = [unquote(part, errors="strict") for part in shown.strip("/").split("/")]
         except UnicodeDecodeError as exc:
             raise errors.InvalidPathError("not UTF-8") from exc
-        methods = operations_at(f"/{'/'.join(parts)}") if not shown.startswith("//") else {}
+        methods = operations_at(parts) if not shown.startswith("//") else {}
         if not methods:
             raise errors.UnknownRouteError(shown)
         method = "GET" if request.method == "HEAD" else request.method

@@ -225,9 +225,9 @@ class Operation:
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
-        """The pattern of the path, each part percent-encoded; ``{path}`` matches several parts."""
+        """The pattern of the path, with slashes inside of its parts encoded; ``{path}`` matches several parts."""
         written = re.escape(self.path).replace(r"\{path\}", "(?P<path>.*)")
-        return re.compile(re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]*)", written))
+        return re.compile(re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]*)", written), re.DOTALL)
 
     @property
     def route(self) -> str:
@@ -336,12 +336,13 @@ def operation(method: str, path: str, answers: Any = dict[str, Any], **more: Any
     return register
 
 
-def operations_at(path: str) -> dict[str, tuple[Operation, dict[str, str]]]:
-    """Return the operation of each method of a path, with the variable parts of the path.
+def operations_at(parts: Iterable[str]) -> dict[str, tuple[Operation, dict[str, str]]]:
+    """Return the operation of each method of the path with these parts, and the variable ones of them.
 
     A literal part wins over a variable one. Where there is one for any method, a variable one has to fit as well:
     ``passive`` is no observation.
     """
+    path = "/" + "/".join(part.replace("%", "%25").replace("/", "%2F") for part in parts)
     matches = [(each, match.groupdict()) for each in OPERATIONS if (match := each.pattern.fullmatch(path))]
     pairs = [(each, {name: unquote(text) for name, text in values.items()}) for each, values in matches]
     if not all(values for _, values in pairs):
