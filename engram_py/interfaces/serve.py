@@ -33,7 +33,6 @@ from engram_py.interfaces.http.peers import OF_THIS_USER
 from engram_py.interfaces.http.server import Listening, listen, refuse_open_address, run_until_told, server_of
 from engram_py.interfaces.web import Page
 from engram_py.interfaces.web.access import Access
-from engram_py.interfaces.web.visit import OTHER_ADDRESSES
 
 logger = logger_of(__name__)
 
@@ -46,7 +45,7 @@ OPENED = "ENGRAM_HTTP_OPEN is on: every account of this machine may read and wri
 
 
 class Front:
-    """Hands a request on by its address as it was sent: what a framework makes of a path is not always what it is."""
+    """Routes a request by its raw path, because the decoded path of a framework can differ."""
 
     def __init__(self, api: Api, mcp: McpEndpoint, page: Page | None) -> None:
         self._api = api
@@ -61,23 +60,23 @@ class Front:
         self._lifespan = Starlette(lifespan=lifespan)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
-            await self._lifespan(scope, receive, send)
-        elif scope.get("raw_path") == MCP.encode():
-            await self._mcp(scope, receive, send)
-        elif self._page is not None and of_page(scope):
-            await self._page(scope, receive, send)
-        else:
-            await self._api(scope, receive, send)
+        application = self._lifespan if scope["type"] == "lifespan" else self._application(scope)
+        await application(scope, receive, send)
+
+    def _application(self, scope: Scope) -> Api | McpEndpoint | Page:
+        if scope.get("raw_path") == MCP.encode():
+            return self._mcp
+        return self._page if self._page is not None and self._page.answers(scope) else self._api
 
     def reached(self, scope: Scope) -> str:
         """Return what a request asks for, as ``admission.REACH`` names it; empty where there is nothing."""
-        path: str = scope.get("raw_path", b"").decode("latin-1")
-        if path == MCP:
-            return MCP
-        if self._page is not None and of_page(scope):
-            return ENTRANCE if path == ENTRANCE else ASSETS if path.startswith(f"{ASSETS}/") else PAGE
-        return self._api.route_of(scope)
+        match self._application(scope):
+            case McpEndpoint():
+                return MCP
+            case Api() as api:
+                return api.route_of(scope)
+        path: str = scope["raw_path"].decode("latin-1")
+        return ENTRANCE if path == ENTRANCE else ASSETS if path.startswith(f"{ASSETS}/") else PAGE
 
     def visitor(self, cookies: str) -> str | None:
         """Return whom a cookie of the page names. Raises DataDirError."""
@@ -85,9 +84,8 @@ class Front:
 
     def refused(self, scope: Scope, error: EngramError) -> Response:
         """Return a refusal as what was asked answers it: a page of the page, JSON elsewhere."""
-        if self._page is not None and of_page(scope):
-            return self._page.refused(error)
-        return refused(error)
+        application = self._application(scope)
+        return application.refused(error) if isinstance(application, Page) else refused(error)
 
 
 def build_application(
@@ -182,13 +180,6 @@ class Guard:
 
 def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "replace")
-
-
-def of_page(scope: Scope) -> bool:
-    """Return whether a request is for the page and not for a route."""
-    raw: bytes = scope.get("raw_path", b"")
-    other = scope["method"] in ("GET", "HEAD") and raw.decode("latin-1") in OTHER_ADDRESSES
-    return raw == b"/ui" or raw.startswith(b"/ui/") or other
 
 
 # --- the process ---------------------------------------------------------------------------------------------

@@ -141,7 +141,7 @@ _ODD: dict[Any, list[Any]] = {
     OBSERVATION: [99, 0],
 }
 # What two writes of the same thing cannot share, and words that each interface spells in its own way.
-_OWN = {"sync_id", "session_id", "judgment_id", "agent", "origin", "warnings", "hint"}
+_OWN = {"seconds", "sync_id", "session_id", "judgment_id", "agent", "origin", "warnings", "hint"}
 
 
 @st.composite

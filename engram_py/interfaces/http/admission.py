@@ -9,8 +9,7 @@ else connects is a stranger.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping
 from contextvars import ContextVar
 from enum import Enum
 from typing import Any
@@ -115,22 +114,17 @@ def _is_of_this_machine(origin: str) -> bool:
 
 # --- what is personal, and a program is not given ------------------------------------------------------------
 
-_present: ContextVar[Asker] = ContextVar("asker", default=Asker.STRANGER)
+_asker: ContextVar[Asker] = ContextVar("asker", default=Asker.STRANGER)
 
 
-@contextmanager
-def asking(asker: Asker) -> Iterator[None]:
-    """Remember who asks what this thread answers."""
-    before = _present.set(asker)
-    try:
-        yield
-    finally:
-        _present.reset(before)
+def remember_asker(asker: Asker) -> None:
+    """Remember who asks, for the work of this request: each request is a task with a context of its own."""
+    _asker.set(asker)
 
 
 def is_given_personal() -> bool:
     """Return whether who asks is given what is personal, and the files of the vault."""
-    return _present.get() in (Asker.OWNER, Asker.VISITOR)
+    return _asker.get() in (Asker.OWNER, Asker.VISITOR)
 
 
 def is_personal(values: Mapping[str, Any]) -> bool:
@@ -150,7 +144,7 @@ def check_asked(app: Engram, found: Operation, given: Mapping[str, Mapping[str, 
     """
     if is_given_personal():
         return
-    names = ("id", "observation_id") if found.segments[0] in ("observations", "review") else ("observation_id",)
+    names = ("id", "observation_id") if found.path.startswith(("/observations", "/review")) else ("observation_id",)
     ids = {int(part[name]) for part in given.values() for name in names if str(part.get(name, "")).isdecimal()}
     if any(map(is_personal, given.values())) or _personal_ids(app, ids):
         raise UnauthorizedError

@@ -50,11 +50,19 @@ class Answer(BaseModel):
         return cls.model_validate({name: getattr(value, name) for name in names} | more)
 
 
-def answer_type(answers: Any) -> Any:
-    """Return the type of an answer: a value class goes out whole, ``[Class]`` is a list of such."""
-    if isinstance(answers, list):
-        return list[answer_type(answers[0])]  # type: ignore[misc]
-    return whole(answers) if _is_value(answers) else answers
+def answer_type(kind: Any) -> Any:
+    """Return the type of an answer: a value class goes out whole, also in a list; ``[Class]`` is a list of such."""
+    if isinstance(kind, list):
+        return list[answer_type(kind[0])]  # type: ignore[misc]
+    if kind == Told:
+        return Spelled
+    if isinstance(kind, type) and is_dataclass(kind):
+        return whole(kind)
+    inner = tuple(answer_type(one) for one in typing.get_args(kind))
+    if inner == typing.get_args(kind):
+        return kind
+    origin: Any = typing.get_origin(kind)
+    return reduce(or_, inner) if origin in (typing.Union, UnionType) else origin[inner]
 
 
 @cache
@@ -78,29 +86,13 @@ def shown(value: type, names: str, /, *, name: str = "", **kinds: Any) -> type[A
 
 
 def _declared(value: type, name: str) -> Any:
-    """Return the type of a field or property, values in it as the answers that show them."""
+    """Return the type of a field or property; a time is one as Engram writes it."""
     own = value.__annotations__.get(name) or getattr(value, name).fget.__annotations__["return"]
     carrier = SimpleNamespace(__annotations__={name: own})
     kind = typing.get_type_hints(carrier, globalns=vars(sys.modules[value.__module__]))[name]
     if name.endswith(("_at", "last_updated")):
         return MaybeTime if type(None) in typing.get_args(kind) else Time
-    return _answered(kind)
-
-
-def _answered(kind: Any) -> Any:
-    if kind == Told:
-        return Spelled
-    if _is_value(kind):
-        return whole(kind)
-    inner = tuple(_answered(one) for one in typing.get_args(kind))
-    if inner == typing.get_args(kind):
-        return kind
-    origin: Any = typing.get_origin(kind)
-    return reduce(or_, inner) if origin in (typing.Union, UnionType) else origin[inner]
-
-
-def _is_value(kind: object) -> bool:
-    return isinstance(kind, type) and is_dataclass(kind)
+    return kind
 
 
 class ObservationOut(Answer):

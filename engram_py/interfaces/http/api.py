@@ -1,51 +1,36 @@
-"""The application of the routes: reads a request, runs its operation on a worker thread, answers; and describes all."""
+"""The application of the routes: reads a request, runs its operation on a worker thread, and answers."""
 
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Iterator, Mapping
-from functools import cache, partial
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 from urllib.parse import unquote
 
 import anyio
 import anyio.to_thread
 from pydantic import BaseModel, BeforeValidator
-from pydantic.json_schema import models_json_schema
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from engram_py import __version__
 from engram_py.app import Engram
 from engram_py.base.asgi import PRIVATE, answered, json_object, read_body
 from engram_py.base.errors import EngramError
-from engram_py.interfaces.http import (  # noqa: F401 - each module of routes registers them
-    errors,
-    routes_entities,
-    routes_observations,
-    routes_projects,
-    routes_search,
-    routes_sessions,
-)
-from engram_py.interfaces.http.admission import Asker, asking, check_asked, given_to_asker
+from engram_py.interfaces.http import errors, openapi  # noqa: F401 - the description of all routes registers them
+from engram_py.interfaces.http.admission import check_asked, given_to_asker, remember_asker
 from engram_py.interfaces.http.answers import Notes, header
 from engram_py.interfaces.http.routing import (
     LENIENT,
-    OPERATIONS,
-    PROJECT,
     Operation,
     app_in,
     fields_of,
     given_once,
-    operation,
-    route,
+    operations_at,
 )
 from engram_py.interfaces.mcp.tool_calls import count_answer
 from engram_py.interfaces.shared_arguments import mended_names, unknown_names
-from engram_py.memory.observations.values import SCOPES
-from engram_py.memory.relations.values import VERBS
 from engram_py.recall.scope_filter import FILTERS
 
 # What no model reads: counted, one export would be most of what a memory costs.
@@ -74,12 +59,12 @@ class Api:
     async def _answered(self, request: Request) -> Response:
         found, path = self._found(request)
         body = b""
-        if found.takes("raw") or "body" in found.models:
+        if found.takes_body:
             _check_media_type(request)
             body = await read_body(request, found.most_body, errors.BodyTooLargeError)
-        query = request.scope.get("query_string", b"")
+        remember_asker(request.scope["asker"])
         # A request whose client is gone, or whose server ends, runs on: its write is whole or not there at all.
-        work = partial(self._run, found, path, query, body, request.scope["asker"])
+        work = partial(self._run, found, path, request.scope.get("query_string", b""), body)
         return await anyio.to_thread.run_sync(work, limiter=self._workers, abandon_on_cancel=True)
 
     def route_of(self, scope: Scope) -> str:
@@ -88,16 +73,16 @@ class Api:
             found, _ = self._found(Request(scope))
         except errors.HttpError:
             return ""
-        return f"{found.method} {found.path}"
+        return found.route
 
     def _found(self, request: Request) -> tuple[Operation, dict[str, str]]:
         raw = request.scope.get("raw_path") or request.url.path.encode()
         shown = raw.decode("ascii", "replace")
         try:
-            segments = tuple(unquote(part, errors="strict") for part in shown.strip("/").split("/"))
+            parts = [unquote(part, errors="strict") for part in shown.strip("/").split("/")]
         except UnicodeDecodeError as exc:
             raise errors.InvalidPathError("not UTF-8") from exc
-        methods = route(segments) if not shown.startswith("//") else {}
+        methods = operations_at(parts) if not shown.startswith("//") else {}
         if not methods:
             raise errors.UnknownRouteError(shown)
         method = "GET" if request.method == "HEAD" else request.method
@@ -105,29 +90,24 @@ class Api:
             raise errors.MethodNotAllowedError(request.method, shown, tuple(methods))
         return methods[method]
 
-    def _run(self, found: Operation, path: dict[str, str], query: bytes, body: bytes, asker: Asker) -> Response:
+    def _run(self, found: Operation, path: dict[str, str], query: bytes, body: bytes) -> Response:
         given = {"path": path, "query": given_once(fields_of(query), found.models["query"])}
         if "body" in found.models:
             given["body"] = body_of(body)
         parts = {part: found.parse(part, given[part]) for part in found.models}
         notes = _unread(found, given)
-        arguments = found.arguments(parts)
-        if found.takes("raw"):
-            arguments["raw"] = body
-        if found.takes("notes"):
-            arguments["notes"] = notes
-        with asking(asker), app_in(self._app, given["query"].get("cwd")) as app:
-            check_asked(app, found, given)
-            with app.usage.collected() as shown:
-                value = found.answer.validate_python(found.function(app, **arguments))
-            answer = found.answer.dump_json(value, exclude_none=True)
-            notes += app.store.tell()
-            answer, notes = given_to_asker(app, answer, notes)
-            if found.path not in _FOR_PROGRAMS:
-                named = (getattr(parts.get(part), "session_id", None) for part in ("body", "query"))
-                session_id = next(filter(None, named), None)
-                route_name = f"{found.method} {found.path}"
-                count_answer(app, "http", route_name, len(answer), session_id=session_id, shown=shown)
+        arguments = found.arguments(parts, raw=body, notes=notes)
+        app = app_in(self._app, given["query"].get("cwd"))
+        check_asked(app, found, given)
+        with app.usage.collected() as shown:
+            value = found.answer.validate_python(found.function(app, **arguments))
+        answer = found.answer.dump_json(value, exclude_none=True)
+        notes += app.store.tell()
+        answer, notes = given_to_asker(app, answer, notes)
+        if found.path not in _FOR_PROGRAMS:
+            named = (getattr(parts.get(part), "session_id", None) for part in ("body", "query"))
+            session_id = next(filter(None, named), None)
+            count_answer(app, "http", found.route, len(answer), session_id=session_id, shown=shown)
         return as_json(answer, found.status, {**(found.headers or {}), **header(notes)})
 
 
@@ -205,150 +185,3 @@ def _unread_values(model: type[BaseModel], given: Mapping[str, str]) -> Notes:
             if expected is not None and reader.func(value) is None:
                 notes.append(f"{name} {value[:_VALUE_CHARS]!r} is not {expected}; the default was used")
     return notes
-
-
-# --- the description of the routes ---------------------------------------------------------------------------
-
-_REFERENCE = "#/components/schemas/{model}"
-
-ERROR = {
-    "type": "object",
-    "required": ["error", "code", "hint"],
-    "properties": {
-        "error": {"type": "string", "description": "What happened, for a reader."},
-        "code": {"type": "string", "description": "The same for a program; stable."},
-        "hint": {"type": "string", "description": "The next step."},
-        "available_projects": {"type": "array", "items": {"type": "string"}},
-    },
-}
-
-STATUSES = {
-    400: "Something in the request is not as it must be.",
-    401: "The request shows no secret, or asks for what needs one.",
-    403: "A web page from elsewhere asked.",
-    404: "There is no such thing.",
-    409: "It contradicts what is there, or nothing decides between several projects.",
-    410: "It was there, and is deleted.",
-    413: "The body is too large.",
-    415: "The body is not JSON.",
-    421: "The Host is not this server's.",
-    500: "The database cannot be used, or a bug.",
-    503: "The database stayed locked.",
-    507: "The disk is full.",
-}
-_ALWAYS = (400, 401, 403, 421, 500, 503)
-
-
-@operation("GET", "/openapi.json")
-def openapi(app: Engram) -> object:
-    """This description."""
-    return document()
-
-
-@cache
-def document() -> dict[str, Any]:
-    """Return the OpenAPI document of all routes: what they take, what they answer, how they refuse."""
-    bodies = [one.models["body"] for one in OPERATIONS if "body" in one.models]
-    _, definitions = models_json_schema([(model, "validation") for model in bodies], ref_template=_REFERENCE)
-    schemas: dict[str, Any] = {"Error": ERROR, **definitions.get("$defs", {})}
-    for schema in definitions.get("$defs", {}).values():
-        _narrow(schema.get("properties", {}))
-    paths: dict[str, Any] = {}
-    for one in OPERATIONS:
-        paths.setdefault(one.path, {})[one.method.lower()] = _described(one, schemas)
-    return {
-        "openapi": "3.1.0",
-        "info": {
-            "title": "engram",
-            "version": __version__,
-            "description": "Memory for coding agents. Routes, bodies and statuses are those of Engram's server.",
-        },
-        "paths": paths,
-        "components": {
-            "schemas": schemas,
-            "securitySchemes": {"token": {"type": "http", "scheme": "bearer", "description": "`engram serve --token`"}},
-        },
-    }
-
-
-# What a value of these names must be everywhere, for the description: the rooms check it, and word the refusal.
-_NARROWED: dict[str, dict[str, Any]] = {
-    "cwd": {"pattern": "^$|^" + (r"[A-Za-z]:[\\/]" if sys.platform == "win32" else "/") + r"[^\u0000]*$"},
-    "expected_project": {"pattern": PROJECT},
-    "scope": {"enum": ["", *SCOPES]},
-    "relation": {"enum": list(VERBS)},
-    "predicate": {"pattern": "^[a-z][a-z0-9_]{0,63}$"},
-    "confirmed": {"const": True},
-    "semantic": {"const": False},
-    "turns": {"minItems": 1},
-    **{name: {"minimum": 1} for name in ("memory_id_a", "memory_id_b", "observation_id")},
-    **{name: {"items": {"type": "integer", "minimum": 1}} for name in ("observation_ids", "prompt_ids")},
-}
-
-
-def _narrow(properties: dict[str, Any]) -> None:
-    """Write what a value must be into the schema of each property, beside null where that is one of its kinds."""
-    for name, schema in properties.items():
-        more = {} if "enum" in schema else _NARROWED.get(name, {})
-        for kind in schema.get("anyOf", [schema]):
-            if kind.get("type") not in (None, "null"):
-                kind.update(more)
-
-
-def _described(one: Operation, schemas: dict[str, Any]) -> dict[str, Any]:
-    described: dict[str, Any] = {
-        "operationId": one.name,
-        "summary": one.summary,
-        "parameters": [*_parameters(one, "path"), *_parameters(one, "query")],
-        "responses": _responses(one, schemas),
-        "security": [{"token": []}],
-    }
-    body = one.models.get("body")
-    if one.takes("raw"):
-        described["requestBody"] = {"required": True, "content": _json({"type": "object"})}
-    elif body is not None:
-        described["requestBody"] = {
-            "required": any(field.is_required() for field in body.model_fields.values()),
-            "content": _json({"$ref": _REFERENCE.format(model=body.__name__)}),
-        }
-    return described
-
-
-def _parameters(one: Operation, part: str) -> Iterator[dict[str, Any]]:
-    model = one.models.get(part)
-    if model is None:
-        return
-    schema = model.model_json_schema()
-    _narrow(schema.get("properties", {}))
-    for name, field in schema.get("properties", {}).items():
-        described = {key: value for key, value in field.items() if key not in ("title", "description", "default")}
-        told: dict[str, Any] = {"name": name, "in": part, "schema": _plain(described)}
-        told["required"] = part == "path" or name in schema.get("required", ())
-        if "description" in field:
-            told["description"] = field["description"]
-        yield told
-
-
-def _plain(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of a parameter, which is there or not and never null."""
-    kinds = [kind for kind in schema.get("anyOf", ()) if kind.get("type") != "null"]
-    beside = {name: value for name, value in schema.items() if name != "anyOf"}
-    return beside | kinds[0] if len(kinds) == 1 else schema
-
-
-def _responses(one: Operation, schemas: dict[str, Any]) -> dict[str, Any]:
-    answer = one.answer.json_schema(mode="serialization", ref_template=_REFERENCE)
-    schemas |= answer.pop("$defs", {})
-    told: dict[str, Any] = {str(one.status): {"description": "Done.", "content": _json(answer)}}
-    statuses = {*_ALWAYS, *one.errors, *((413, 415, 507) if one.takes("raw") or "body" in one.models else ())}
-    statuses |= {507} if one.method != "GET" else set()
-    for status in sorted(statuses):
-        told[str(status)] = {
-            "description": STATUSES[status],
-            "content": _json({"$ref": _REFERENCE.format(model="Error")}),
-        }
-    return told
-
-
-def _json(schema: dict[str, Any]) -> dict[str, Any]:
-    return {"application/json": {"schema": schema}}

@@ -28,7 +28,6 @@ from starlette.types import Message, Receive, Scope, Send
 from engram_py import __version__
 from engram_py.app import Engram
 from engram_py.base.dataclass import dataclass
-from engram_py.base.errors import EngramError
 from engram_py.base.settings import Settings
 from engram_py.interfaces.http.routing import app_in
 from engram_py.interfaces.mcp.profiles import INSTRUCTIONS, select_tools
@@ -130,8 +129,7 @@ class McpEndpoint:
         return connection.memory
 
     def _open(self, cwd: str | None, project: str | None, mode: SessionMode, agent: str) -> Engram:
-        with app_in(self._app, cwd) as app:
-            return app.for_caller(None, project=project or None, session_mode=mode, agent=agent)
+        return app_in(self._app, cwd).for_caller(None, project=project or None, session_mode=mode, agent=agent)
 
     def _make_room(self) -> None:
         """End the sessions of connections that the SDK has forgotten by now, and the longest unused of too many."""
@@ -193,10 +191,9 @@ def build_server(
     *,
     tools: str | None = None,
     project: str | None = None,
-    failure: EngramError | None = None,
     memory_of: MemoryOf | None = None,
 ) -> Server[Memory]:
-    """Return a server over one memory, which the first call opens. ``failure`` is the answer to every call.
+    """Return a server over one memory, which the first call opens.
 
     ``memory_of`` says which memory a call works on where one server has many connections.
 
@@ -237,7 +234,7 @@ def build_server(
         website_url=SERVER_INFO["websiteUrl"],
         icons=[types.Icon.model_validate(icon) for icon in SERVER_INFO["icons"]],
         instructions=INSTRUCTIONS,
-        lifespan=_lifetime(Memory(opener(settings, project, failure))),
+        lifespan=_lifetime(Memory(opener(settings, project, None))),
         **handlers,
     )
 

@@ -7,7 +7,7 @@ import binascii
 import os
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from engram_py.app import Engram
 from engram_py.base.errors import InvalidArgumentError
@@ -162,6 +162,8 @@ def save_prompt(app: Engram, place: InSession, content: Needed) -> object:
 class CaptureAsked(BaseModel):
     """What Engram's plugin for Claude Code asks before it keeps a prompt, whole and nothing else."""
 
+    model_config = ConfigDict(extra="forbid")
+
     source: Literal["claude-code"]
     cwd: Needed
     content: str
@@ -175,13 +177,13 @@ class Captured(CurrentOut):
     decision: Literal["capture"] = "capture"
 
 
-@operation("POST", "/prompts/capture-decision", CaptureDecision | Captured, exact=True)
+@operation("POST", "/prompts/capture-decision", CaptureDecision | Captured)
 def decide_capture(app: Engram, asked: CaptureAsked) -> object:
     """Whether a prompt is the user's, and its project. Nothing is stored."""
-    with app_in(app, asked.cwd.strip()) as there:
-        if not asked.content.strip() or asked.content.lstrip().startswith(OF_PROGRAMS):
-            return CaptureDecision(decision="skip")
-        return Captured.of(current_project(there, asked.cwd.strip()))
+    there = app_in(app, asked.cwd.strip())
+    if not asked.content.strip() or asked.content.lstrip().startswith(OF_PROGRAMS):
+        return CaptureDecision(decision="skip")
+    return Captured.of(current_project(there, asked.cwd.strip()))
 
 
 @operation("GET", "/prompts/recent", [Prompt], errors=(404, 409))

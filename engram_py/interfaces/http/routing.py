@@ -7,12 +7,11 @@ taken from the query, any other from the JSON body. A parameter whose type is a 
 from __future__ import annotations
 
 import inspect
-import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+import re
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import Annotated, Any, Self, TypeVar
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, unquote
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError, create_model
 
@@ -37,16 +36,8 @@ MAX_INTEGER = 2**63 - 1
 MOST_PATH_CHARS = 4_096
 
 
-class Path(BaseModel):
-    """The variable parts of a path."""
-
-    model_config = ConfigDict(extra="forbid")
-
-
 class AddressQuery(BaseModel):
     """The part of an address after ``?``. Unknown names are ignored and noted."""
-
-    model_config = ConfigDict(extra="ignore")
 
     cwd: str | None = Field(default=None, description="Directory that decides the project; default: the server's.")
 
@@ -54,13 +45,7 @@ class AddressQuery(BaseModel):
 class Body(BaseModel):
     """A JSON object. Its types are strict: ``"7"`` is text. Unknown names are ignored and noted, null is left out."""
 
-    model_config = ConfigDict(extra="ignore", strict=True)
-
-
-class ExactBody(Body):
-    """One that has the names it must have and no other."""
-
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(strict=True)
 
 
 def _whole(value: object) -> object:
@@ -172,15 +157,13 @@ class Selected:
         return {"project": self.named, "all_projects": self.all_projects}
 
 
-@contextmanager
-def app_in(app: Engram, cwd: str | None) -> Iterator[Engram]:
-    """Give the memory as a caller in ``cwd`` sees it. Raises InvalidArgumentError when that is no absolute path."""
+def app_in(app: Engram, cwd: str | None) -> Engram:
+    """Return the memory as a caller in ``cwd`` sees it. Raises InvalidArgumentError when that is no absolute path."""
     if cwd is None or not cwd.strip():
-        yield app.for_caller(None)
-        return
+        return app.for_caller(None)
     if "\0" in cwd or len(cwd) > MOST_PATH_CHARS or not expanded(cwd).is_absolute():
         raise InvalidArgumentError("cwd", cwd, expected="an absolute path on this machine")
-    yield app.for_caller(expanded(cwd))
+    return app.for_caller(expanded(cwd))
 
 
 def selected(app: Engram, projects: ProjectsQuery) -> Selected:
@@ -217,7 +200,7 @@ _KINDS: dict[Any, Any] = {str: str, int: int, bool: bool, float: float, list: li
 # What a function may take that no request names: the memory, a body that is not JSON to us, and the notes.
 _NOT_NAMED = ("app", "raw", "notes")
 _QUERY = ("cwd", "expected_project")
-_PARTS: dict[str, type[BaseModel]] = {"path": Path, "query": AddressQuery, "body": Body}
+_PARTS: dict[str, type[BaseModel]] = {"path": BaseModel, "query": AddressQuery, "body": Body}
 
 Function = Callable[..., Any]
 F = TypeVar("F", bound=Function)
@@ -228,7 +211,7 @@ class Operation:
     """A registered route. ``answers`` is its answer: a model, a value class that goes out whole, or a list of one.
 
     ``of`` is the operation whose parameters it takes besides the function's own; the function is given them by name.
-    ``lenient``: half a character in its body becomes a question mark. ``exact``: a name nobody knows is refused there.
+    ``lenient``: half a character in its body becomes a question mark.
     """
 
     method: str
@@ -239,13 +222,19 @@ class Operation:
     errors: tuple[int, ...] = ()
     most_body: int = MOST_BODY
     lenient: bool = False
-    exact: bool = False
     headers: Mapping[str, str] | None = None
     of: Shared[Any] | None = None
 
     @cached_property
-    def segments(self) -> tuple[str, ...]:
-        return tuple(self.path.strip("/").split("/"))
+    def pattern(self) -> re.Pattern[str]:
+        """The pattern of the path, with slashes inside of its parts encoded; ``{path}`` matches several parts."""
+        written = re.escape(self.path).replace(r"\{path\}", "(?P<path>.*)")
+        return re.compile(re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]*)", written), re.DOTALL)
+
+    @property
+    def route(self) -> str:
+        """The method and the path, as in ``GET /stats``."""
+        return f"{self.method} {self.path}"
 
     @property
     def name(self) -> str:
@@ -253,7 +242,7 @@ class Operation:
 
     @cached_property
     def summary(self) -> str:
-        return " ".join((inspect.getdoc(self.function) or "").split())
+        return " ".join((self.function.__doc__ or "").split())
 
     @cached_property
     def answer(self) -> TypeAdapter[Any]:
@@ -261,37 +250,32 @@ class Operation:
 
     @cached_property
     def parameters(self) -> dict[str, inspect.Parameter]:
-        found = inspect.signature(self.function).parameters.values()
-        return {one.name: one for one in found if one.kind is not inspect.Parameter.VAR_KEYWORD}
-
-    @cached_property
-    def _hints(self) -> dict[str, Any]:
-        return typing.get_type_hints(self.function, include_extras=True)
+        parameters = inspect.signature(self.function, eval_str=True).parameters.values()
+        return {parameter.name: parameter for parameter in parameters if parameter.kind is not parameter.VAR_KEYWORD}
 
     @cached_property
     def models(self) -> dict[str, type[BaseModel]]:
         """The models of ``path``, ``query`` and ``body``; of a part that the function does not take there is none."""
-        fields: dict[str, dict[str, Any]] = {"path": {}, "query": {}, "body": {}}
-        groups: dict[str, list[type[BaseModel]]] = {"path": [], "query": [], "body": []}
+        fields: dict[str, dict[str, Any]] = {part: {} for part in _PARTS}
+        groups: dict[str, list[type[BaseModel]]] = {part: [] for part in _PARTS}
         for name, parameter in self.parameters.items():
-            kind = self._hints[name]
+            part, kind = self._part_of(name), parameter.annotation
             if name in _NOT_NAMED or name in AddressQuery.model_fields:
                 continue
             if _is_group(kind):
-                groups[self._part_of(name)].append(kind)
-                continue
-            # `in` is a keyword of Python's, so its parameter is `in_`.
-            alias = Field(alias=name.rstrip("_")) if name.endswith("_") else None
-            default = ... if parameter.default is inspect.Parameter.empty else parameter.default
-            fields[self._part_of(name)][name] = (Annotated[kind, alias] if alias else kind, default)
-        grouped = {name for part in groups.values() for group in part for name in group.model_fields}
+                groups[part].append(kind)
+            else:
+                default = ... if parameter.default is parameter.empty else parameter.default
+                # `in` is a keyword of Python's, so its parameter is `in_`.
+                fields[part][name] = (kind, Field(default, alias=name.rstrip("_")))
+        grouped = {name for models in groups.values() for group in models for name in group.model_fields}
         for one in self.shared:
             if one.name not in grouped:
                 fields[self._part_of(one.name)][one.name] = _field_of(one)
-        title = "".join(word.title() for word in self.name.split("_"))
+        title = self.name.title().replace("_", "")
         return {
             part: create_model(f"{title}{part.title()}", __base__=(*groups[part], base), **fields[part])
-            for part, base in (_PARTS | ({"body": ExactBody} if self.exact else {})).items()
+            for part, base in _PARTS.items()
             if fields[part] or groups[part] or part == "query"
         }
 
@@ -301,25 +285,31 @@ class Operation:
         return tuple(one for one in (self.of.parameters if self.of else ()) if one.name not in self.parameters)
 
     def _part_of(self, name: str) -> str:
-        if f"{{{name}}}" in self.segments:
+        if f"{{{name}}}" in self.path:
             return "path"
         return "query" if self.method in ("GET", "DELETE") or name in _QUERY else "body"
 
     def takes(self, name: str) -> bool:
         return name in self.parameters
 
-    def arguments(self, parts: Mapping[str, BaseModel]) -> dict[str, Any]:
-        """Return the arguments of the function that are in the parsed parts of a request."""
-        found: dict[str, Any] = {}
-        for name in self.parameters:
+    @property
+    def takes_body(self) -> bool:
+        return self.takes("raw") or "body" in self.models
+
+    def arguments(self, parts: Mapping[str, BaseModel], **more: Any) -> dict[str, Any]:
+        """Return the function's arguments: those in the parts of a request, and those of ``more`` that it takes."""
+        arguments = {name: value for name, value in more.items() if self.takes(name)}
+        for name, parameter in self.parameters.items():
             if name in _NOT_NAMED:
                 continue
-            part, kind = parts[self._part_of(name)], self._hints[name]
+            part, kind = parts[self._part_of(name)], parameter.annotation
             if _is_group(kind):
-                found[name] = kind.model_construct(**{field: getattr(part, field) for field in kind.model_fields})
+                values = {field: getattr(part, field) for field in kind.model_fields}
+                arguments[name] = kind.model_construct(**values)
             else:
-                found[name] = getattr(part, name)
-        return found | {one.name: getattr(parts[self._part_of(one.name)], one.name, None) for one in self.shared}
+                arguments[name] = getattr(part, name)
+        shared = {one.name: getattr(parts[self._part_of(one.name)], one.name, None) for one in self.shared}
+        return arguments | shared
 
     def parse(self, part: str, values: Mapping[str, Any]) -> BaseModel:
         """Return the checked ``part`` of a request. Raises InvalidArgumentError, InvalidTextError."""
@@ -362,33 +352,18 @@ def operation(method: str, path: str, answers: Any = dict[str, Any], **more: Any
     return register
 
 
-def matches(operation: Operation, segments: tuple[str, ...]) -> dict[str, str] | None:
-    """Return the variable parts of a path that is this operation's, None when it is another's. ``{path}`` at the end
-    is all that is left."""
-    if operation.segments[-1] == "{path}" and len(segments) > len(operation.segments):
-        last = len(operation.segments) - 1
-        segments = (*segments[:last], "/".join(segments[last:]))
-    if len(segments) != len(operation.segments):
-        return None
-    found = {}
-    for wanted, given in zip(operation.segments, segments, strict=True):
-        if wanted.startswith("{"):
-            found[wanted.strip("{}")] = given
-        elif wanted != given:
-            return None
-    return found
-
-
-def route(segments: tuple[str, ...]) -> dict[str, tuple[Operation, dict[str, str]]]:
-    """Return the operation of each method that a path has.
+def operations_at(parts: Iterable[str]) -> dict[str, tuple[Operation, dict[str, str]]]:
+    """Return the operation of each method of the path with these parts, and the variable ones of them.
 
     A literal part wins over a variable one. Where there is one for any method, a variable one has to fit as well:
     ``passive`` is no observation.
     """
-    found = [(one, values) for one in OPERATIONS if (values := matches(one, segments)) is not None]
-    named = any(not values for _, values in found)
-    fitting = [(one, values) for one, values in found if not values or not named or _fits(one, values)]
-    return {one.method: (one, values) for one, values in sorted(fitting, key=lambda pair: -len(pair[1]))}
+    path = "/" + "/".join(part.replace("%", "%25").replace("/", "%2F") for part in parts)
+    matches = [(each, match.groupdict()) for each in OPERATIONS if (match := each.pattern.fullmatch(path))]
+    pairs = [(each, {name: unquote(text) for name, text in values.items()}) for each, values in matches]
+    if not all(values for _, values in pairs):
+        pairs = [(each, values) for each, values in pairs if not values or _fits(each, values)]
+    return {each.method: (each, values) for each, values in sorted(pairs, key=lambda pair: -len(pair[1]))}
 
 
 def _fits(operation: Operation, values: dict[str, str]) -> bool:

@@ -1,7 +1,4 @@
-"""Listen for both servers: on a TCP port of this machine or a unix socket that is its owner's alone, and uvicorn.
-
-And the unit files that start ``engram serve`` with the machine, printed for the user to put in place.
-"""
+"""Listen for both servers: on a TCP port of this machine or a unix socket that is its owner's alone, and uvicorn."""
 
 from __future__ import annotations
 

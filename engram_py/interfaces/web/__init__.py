@@ -14,6 +14,7 @@ from starlette.types import Receive, Scope, Send
 
 from engram_py.app import Engram
 from engram_py.base.errors import EngramError
+from engram_py.interfaces.web.visit import OTHER_ADDRESSES
 
 if TYPE_CHECKING:
     from engram_py.interfaces.web.application import PageApplication
@@ -32,6 +33,13 @@ class Page:
         from engram_py.interfaces.web.application import PageApplication
 
         return PageApplication(self._app, port=self._port, ending=self._ending)
+
+    @staticmethod
+    def answers(scope: Scope) -> bool:
+        """Return whether a request is for the page and not for a route."""
+        path: str = scope.get("raw_path", b"").decode("latin-1")
+        is_other = scope["method"] in ("GET", "HEAD") and path in OTHER_ADDRESSES
+        return path == "/ui" or path.startswith("/ui/") or is_other
 
     def prepare(self) -> None:
         """Load what the page that opens first needs before anybody asks for it."""

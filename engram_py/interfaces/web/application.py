@@ -5,16 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from functools import cached_property, partial
-from http.cookies import CookieError, SimpleCookie
+from functools import partial
 from typing import Any
 
 import anyio
 import anyio.to_thread
-from starlette.requests import Request
+from starlette.requests import Request, cookie_parser
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route, Router
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from engram_py.app import Engram
 from engram_py.base.asgi import answered, read_body
@@ -31,17 +30,7 @@ from engram_py.interfaces.http.errors import (
 )
 from engram_py.interfaces.http.routing import check_text, fields_of
 from engram_py.interfaces.web import access
-from engram_py.interfaces.web.pages import (  # noqa: F401 - each registers its pages
-    entities,
-    guards,
-    memory,
-    review,
-    search,
-    sessions,
-    settings,
-    today,
-    upkeep,
-)
+from engram_py.interfaces.web.pages import search
 from engram_py.interfaces.web.rendering import STATIC, assets, templates
 from engram_py.interfaces.web.visit import HOME, OTHER_ADDRESSES, PAGES, Goto, Shown, Undo, Visit, version_of
 from engram_py.memory.projects import table as project_table
@@ -83,11 +72,12 @@ class PageApplication:
         self._undo = Undo()
         self._workers = anyio.CapacityLimiter(WORKERS)
 
+        self._router = self._routes()
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._router(scope, receive, send)
 
-    @cached_property
-    def _router(self) -> ASGIApp:
+    def _routes(self) -> Router:
         routes = [
             self._route(ENTER, self._enter),
             self._route(EVENTS, self._events),
@@ -151,11 +141,8 @@ class PageApplication:
 
     def visitor(self, cookies: str) -> str | None:
         """Return whom a browser's cookies name; None for a stranger. Raises DataDirError."""
-        try:
-            found = SimpleCookie(cookies).get(self._cookie)
-        except CookieError:
-            return None
-        return self._access.visitor(found.value) if found is not None else None
+        cookie = cookie_parser(cookies).get(self._cookie)
+        return None if cookie is None else self._access.visitor(cookie)
 
     def _answer(self, route: str, request: Request, body: bytes) -> Response:
         """On a worker thread."""

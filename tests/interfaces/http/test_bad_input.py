@@ -6,6 +6,7 @@ import json
 import stat
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -91,6 +92,11 @@ def test_what_a_body_says_is_checked_before_anything_is_done(ask: Asker, target:
 @pytest.mark.parametrize("target", ["/sessions/a%0Ab/end", "/sessions/b%0d%0a/end", "/sessions/%1a/end"])
 def test_a_line_break_in_an_address_is_part_of_a_name(ask: Asker, target: str) -> None:
     assert ask("POST", target).status == 200
+
+
+@pytest.mark.parametrize("name", ["run/2?x", "a%2Fb", "100%", "%25/%", "a\nb", "\u20ac;#", ".."])
+def test_an_encoded_name_is_one_part_of_an_address(ask: Asker, name: str) -> None:
+    assert ask.ok("POST", f"/sessions/{quote(name, safe='')}/end")["id"] == name
 
 
 def test_null_is_the_same_as_nothing_and_unknown_names_are_ignored(ask: Asker) -> None:

@@ -142,6 +142,14 @@ def test_the_page_needs_its_cookie_whole(app: Engram, visitor: Visitor) -> None:
     assert visitor.look("/ui/").status == 401
 
 
+@pytest.mark.parametrize("other", ['layout={"side": 1}', "a b=1", "x[1]=2", "lang=\xfc"])
+def test_a_cookie_of_another_program_on_this_machine_does_not_hide_that_of_the_page(
+    visitor: Visitor, other: str
+) -> None:
+    visitor.cookie = f"{other}; {visitor.cookie}"
+    assert visitor.look("/ui/").status == 200
+
+
 def test_a_server_with_a_token_shows_the_page_to_a_cookie_and_nothing_else_to_it(app: Engram) -> None:
     guarded = Visitor(Asker(build_application(app, port=PORT)), f"http://{HOST}")
     assert guarded.look("/ui/").status == 401
