@@ -79,17 +79,15 @@ class MemoryFiles:
         if not (place.folder.exists or is_written):
             return whole
         (listing, unnamed), upto = place.folder.list(), table.memory_folder(place.store, place.job.target).upto_seq
-        new = [
-            name for name in place.changed(listing)
-            if (row := place.known.get(name)) is None or (row.size, row.changed_ns) != listing[name][:2]
-        ]  # fmt: skip
+        rows = ((place.known.get(name), file) for name, file in listing.items())
+        new = sum(row is None or (row.size, row.changed_ns) != file[:2] for row, file in rows)
         gone = [name for name in place.named("here") if name not in listing] if place.folder.is_shared else []
         unsent = len(self._pending(upto))
         refused = tuple(
             ChunkRefusal(name, place.known[name].reason if name in place.known else UNNAMED)
             for name in (*place.named("refused"), *unnamed)
         )
-        changed, branch, waits = len(new) + len(gone), place.named("branch"), place.named("waits")
+        changed, branch, waits = new + len(gone), place.named("branch"), place.named("waits")
         memories = MemoryStatus(len(listing), changed, unsent, branch, waits, refused)
         return replace(whole, memories=memories, unsent=bool(unsent) if is_written else whole.unsent)
 
