@@ -52,11 +52,11 @@ class Chunks:
         return replace(done, read=Importer(self._job).run())
 
     def write(self, done: GitSynced, *, again: bool = False) -> GitSynced:
-        """Write the changes that the folder does not have yet; ``again`` writes everything, whoever it came from.
+        """Write the changes that the folder does not have yet; ``again`` writes everything, by every author.
 
-        A chunk is noted after its file is in place: a crash in between writes the same file again.
+        A chunk is noted after its file is in place: after a crash in between, the next export writes the same file.
 
-        Raises SyncFolderError: the folder cannot be written. What was written before stays, and is noted.
+        Raises SyncFolderError: the folder cannot be written. Chunks that were written before stay, and are noted.
         """
         job = self._job
         job.folder.sweep()
@@ -112,6 +112,8 @@ class Chunks:
     def status(self, whole: GitStatus, *, is_written: bool) -> GitStatus:
         """Return the status with that of the chunks; ``is_written``: an export would write them."""
         job, listing = self._job, self._job.folder.list()
+        exported = table.exported_ranges(job.store, job.target, job.selection)
+        missing = {one.chunk for one in exported} - {"", *listing}
         refused = [row for row in table.known(job.store, job.target).values() if table.is_refused(row)]
         return replace(
             whole,
@@ -119,11 +121,10 @@ class Chunks:
             waiting=len(new_chunks(job, listing, job.names)),
             unsent=self._has_unsent() if is_written else whole.unsent,
             refused=tuple(ChunkRefusal(row["chunk"], row["reason"]) for row in refused if row["chunk"] in listing),
-            elsewhere=self._elsewhere(listing),
+            elsewhere=len(missing & on_other_branches(job.folder.root)) if missing else 0,
         )
 
     def _has_unsent(self) -> bool:
-        """Return whether an export would write something that changed since the last one."""
         job = self._job
         cursor = _end(table.exported_ranges(job.store, job.target, job.selection))
         while True:
@@ -132,13 +133,6 @@ class Chunks:
             if found or not changes.more:
                 return bool(found)
             cursor = changes.upto
-
-    def _elsewhere(self, listing: Mapping[str, ChunkFile]) -> int:
-        """Count the chunks written here that only other branches have."""
-        job = self._job
-        exported = table.exported_ranges(job.store, job.target, job.selection)
-        missing = {one.chunk for one in exported} - {"", *listing}
-        return len(missing & on_other_branches(job.folder.root)) if missing else 0
 
 
 class _Written(NamedTuple):
@@ -198,7 +192,6 @@ def _changes(job: Job, cursor: int, *, towards: str) -> Changes:
 
 
 def _not_in_folder(job: Job, mutations: Sequence[Mutation], *, towards: str) -> list[Mutation]:
-    """Return the changes that no chunk of the folder holds."""
     present = table.present(job.store, job.target, [one.seq for one in mutations]) if towards else set()
     return [one for one in mutations if one.seq not in present]
 

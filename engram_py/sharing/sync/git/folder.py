@@ -190,7 +190,7 @@ class ChunkFolder:
 
 
 def entries(folder: Path) -> list[tuple[str, os.stat_result]]:
-    """Return what is in a folder, by name; nothing where there is none. Raises SyncFolderError."""
+    """Return the name and status of each file of a folder; a missing folder has none. Raises SyncFolderError."""
     found: list[tuple[str, os.stat_result]] = []
     try:
         with os.scandir(folder) as listed:

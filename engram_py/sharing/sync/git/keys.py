@@ -30,8 +30,8 @@ class FolderKeys:
     ) -> SealingKey | None:
         """Return the key of the folder, None when it is not encrypted.
 
-        What was encrypted stays so, in every checkout of the project and of its remote: taking encryption.json away, or
-        exchanging it, makes nobody write plainly.
+        An encrypted folder stays encrypted in every checkout of the project and of its remote: nobody writes plainly
+        because encryption.json was removed or replaced.
         """
         kept = self.kept(job)
         said = job.folder.parameters()

@@ -34,7 +34,7 @@ class MemoryPlace:
 
     @property
     def branch_source(self) -> str:
-        """The source of what a branch alone has: nobody's trust of the repository reaches it."""
+        """The source of memories that only a branch has: trust in the repository does not include them."""
         return f"{self.job.target}{BRANCH}"
 
     @cached_property
@@ -121,7 +121,7 @@ class MemoryPlace:
 
 
 def has_file(mutation: Mutation) -> bool:
-    """Return whether a row stands in a file of a memory: its text as it is, and the verdicts on it."""
+    """Return whether a memory's file holds this row: the memory itself, or a verdict on it."""
     return mutation.entity == "relation" or (
         mutation.entity == "observation" and mutation.payload.get("type") != table.NOT_A_FILE
     )

@@ -23,14 +23,14 @@ from engram_py.sharing.sync.replica.table import newest_seq
 
 _PAGE = 250
 _BUSY = f"a merge or rebase is unfinished: finish it, then {NAME}/memories is read and written again"
-# What a branch says, or nobody can read, is not written over.
+# States of files that an export leaves alone.
 _NOT_WRITTEN = ("branch", "waits", "refused")
 
 
 @dataclass(frozen=True, slots=True)
 class _Pending:
-    """A file to write (``text``) or to remove; the name is empty where the memory has none yet. ``is_copy``: the memory
-    has another file."""
+    """A file to write (``text``) or to remove. A memory without a file has no name yet; a copy's memory has another
+    file."""
 
     sync_id: str
     name: str
@@ -63,9 +63,9 @@ class MemoryFiles:
         return replace(done, memories_read=MemoryImport(self._place, mine).run())
 
     def write(self, done: GitSynced, *, again: bool = False) -> GitSynced:
-        """Write the files of what changed since the last export, and remove others; ``again`` looks at every memory.
+        """Write and remove the files of memories that changed; ``again`` looks at every memory.
 
-        What was written before an error stays, and is noted. Raises SyncFolderError.
+        Files that were written before an error stay, and are noted. Raises SyncFolderError.
         """
         if self._place.git.is_busy:
             return replace(done, warnings=tuple(dict.fromkeys((*done.warnings, _BUSY))))
@@ -92,7 +92,7 @@ class MemoryFiles:
         return replace(whole, memories=memories, unsent=bool(unsent) if is_written else whole.unsent)
 
     def keep_other(self, taken: bytes, other: bytes) -> None:
-        """Let the text of a file that a merge did not take wait in Review, where the memory here says what it took."""
+        """Keep ``other``, the text that a merge did not take, for Review, if the memory here has the text it took."""
         kept, left, job = parse(taken, ""), parse(other, ""), self._place.job
         here = self._place.states([kept.sync_id]).get(kept.sync_id)
         if here is not None and (here["clock"], here["project"]) == (kept.clock, job.project):
@@ -127,15 +127,17 @@ class MemoryFiles:
                     place.note(noted, dropped=[one.name for one in page if one.is_copy and one.name in removed])
             if place.job.progress is not None:
                 place.job.progress(min(start + _PAGE, len(pending)), len(pending))
-        # What this export did to the folder is no news.
+        # The export itself is no news: nothing has to be read again.
         now = table.FolderState(end, place.looked if was.looked else "", key)
         if self._written or self._removed or (end, key) != (was.upto_seq, was.signed_by):
             with store.transaction():
                 table.keep_memory_folder(store, place.job.target, now)
 
     def _pending(self, after: int, *, again: bool = False, resigned: bool = False) -> list[_Pending]:
-        """Return what changed after a place of the queue, and what was exported and lost before it was committed;
-        ``again``: what did not change as well; ``resigned``: the user's own memories, which another key signed."""
+        """Return the files of memories that changed after a place of the queue, or lost their file before a commit.
+
+        ``again`` adds unchanged memories, ``resigned`` the user's own, which another key signed.
+        """
         place, job = self._place, self._place.job
         ids = table.changed_memories(place.store, job.target, job.project, after=after)
         if resigned:
@@ -161,7 +163,7 @@ class MemoryFiles:
         return row.state not in _NOT_WRITTEN and is_new
 
     def _put(self, one: _Pending) -> list[Noted]:
-        """Write or remove one file, and return what to note of it; nothing where somebody changed it meanwhile."""
+        """Write or remove one file, and return its new state; skip a file that somebody changed meanwhile."""
         folder, row = self._place.folder, self._place.known.get(one.name)
         if row is not None and not self._is_as_noted(row):
             self._skipped.append(one.name)

@@ -175,7 +175,6 @@ class MemoryImport:
                 self._unsigned[name] = HandEdit(name, file.title, last.author if last else "")
 
     def _claimed(self) -> Collection[str]:
-        """Return the files whose edits the user says to be theirs."""
         edits = tuple(self._unsigned.values())
         said = self._mine(edits) if edits and self._mine is not None else ()
         return self._unsigned.keys() if said is True else said or ()

@@ -43,7 +43,7 @@ _ID_CHARS = 16
 
 Progress = Callable[[int, int], None]
 
-# What the chunks of one folder may hold in all, unpacked: while nobody asked for them, and when a person syncs.
+# Most unpacked bytes of all chunks of a folder: in a reading that nobody asked for, and when a person syncs.
 UNASKED_BYTES, ASKED_BYTES = 64 * 2**20, 1024 * 2**20
 
 
@@ -97,7 +97,10 @@ class Job:
         return MemoryFolder(self.repository.root).exists
 
     def format(self, asked: str | None = None) -> str:
-        """Return how the folder is written: as it was, and as text when it is new. Raises InvalidArgumentError."""
+        """Return the format that an export writes: the one asked for, else the folder's, else text.
+
+        Raises InvalidArgumentError.
+        """
         sealed, all_projects = self.key is not None, self.names is None
         if asked == "text" and (sealed or all_projects):
             why = "an encrypted folder" if sealed else "--all"

@@ -186,7 +186,7 @@ class GitSync:
         counts_in = has_file if has_files else lambda mutation: True
         return self._replica.digest(projects=[job.project], counts_in=counts_in)
 
-    # --- whom to believe --------------------------------------------------------------------------------
+    # --- devices ---------------------------------------------------------------------------------------
 
     def devices(self) -> tuple[Device, ...]:
         """Return the devices whose chunks were seen here, this one first."""
@@ -247,16 +247,16 @@ class GitSync:
     # --- the parts ---------------------------------------------------------------------------------------
 
     def keep_other(self, taken: bytes, other: bytes) -> None:
-        """Let the text of a file that a merge did not take wait in Review, where the memory here says what it took.
+        """Keep ``other``, the text that a merge did not take, for Review, if the memory here has the text it took.
 
-        Where it says something else, the import finds the two. Raises SyncError, AmbiguousProjectError.
+        If the memory has a third text, the next import finds both. Raises SyncError, AmbiguousProjectError.
         """
         MemoryFiles(self._places.job()).keep_other(taken, other)
 
     def _read_chunks(self, job: Job, done: GitSynced, adopt: Adopt | None) -> tuple[Job, GitSynced]:
-        """Import what is new, and return the work under the name that the project has then.
+        """Import new chunks, and return the work under the project's present name.
 
-        Where all rows are of one other project, they are read as that project if ``adopt`` allows it.
+        If all rows are of one other project, and ``adopt`` allows it, the repository becomes that project.
         """
         done = Chunks(job).read(done)
         adoption = self._adoption(job, done) if adopt is not None else None
