@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from engram_py.base.database.backup import Backups
     from engram_py.base.database.compaction import Compaction
     from engram_py.base.database.store import Store
-    from engram_py.base.worker import Worker
+    from engram_py.base.worker import Periodic
     from engram_py.guidance.context.contexts import Contexts
     from engram_py.guidance.context.prompt_gate import PromptGate
     from engram_py.guidance.context.session import SessionMemory
@@ -139,7 +139,7 @@ class Engram:
         self._where = expanded(directory) if directory else Path.cwd()
         self._override = project or settings.project
         self.caller = Caller(session_mode, agent, hosts)
-        self._following: Worker | None = None
+        self._following: Periodic | None = None
         self.settings = settings
         self.store: Store = Store.open(settings.data_dir) if shared is None else shared.store
         self.journal: Journal = Journal(self.store, settings.clock, settings.zone) if shared is None else shared.journal
@@ -754,7 +754,7 @@ class Engram:
         one do it, given the data directory, this one and the project it was told."""
         if not self.settings.documents or self._following is not None:
             return
-        from engram_py.base.worker import Worker
+        from engram_py.base.worker import Periodic
 
         followed: list[Following] = []
 
@@ -766,7 +766,7 @@ class Engram:
                 followed.append(Following(self.documents, self._may_record, set_out_here))
             followed[0].look()
 
-        self._following = Worker(look, name="engram-documents", first=_DOCUMENTS_AFTER_SECONDS)
+        self._following = Periodic(look, name="engram-documents", first=_DOCUMENTS_AFTER_SECONDS)
         self._following.start()
 
     def _may_record(self) -> bool:

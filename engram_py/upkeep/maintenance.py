@@ -17,7 +17,7 @@ from engram_py.base.dataclass import asdict, replace
 from engram_py.base.errors import EngramError, InvalidArgumentError
 from engram_py.base.lazy import logger_of
 from engram_py.base.times import passed
-from engram_py.base.worker import Worker
+from engram_py.base.worker import Periodic
 from engram_py.memory.projects.projects import Core
 from engram_py.upkeep.consolidation import Consolidating
 from engram_py.upkeep.distill.table import is_new
@@ -41,6 +41,7 @@ DISTILL = "distill"
 # How long after the last run a pass is due (spec/seed-capabilities.md 2.7); `distill` knows by itself what waits.
 PASSES = {"heartbeat": timedelta(minutes=2), "consolidate": timedelta(hours=24), "synthesize": timedelta(days=7)}
 _LEASE_SECONDS, _STOPPING_SECONDS = 300.0, 1.0
+_FIRST_SECONDS = 3.0  # the first answers come first
 
 
 class Maintenance:
@@ -59,14 +60,14 @@ class Maintenance:
         self._every = PASSES | {"consolidate": timedelta(hours=hours)}
         self._at_work = threading.Lock()  # the lease tells processes apart, not threads
         self._lease = NamedLease(store, journal, "maintain", seconds=_LEASE_SECONDS)
-        self._worker: Worker | None = None
+        self._worker: Periodic | None = None
 
     # --- in the background ------------------------------------------------------------------------------
 
-    def start(self, look: Callable[[], object]) -> None:
+    def start(self, look: Callable[[], None]) -> None:
         """Call ``look`` now and again from now on: for a process that stays."""
         if self._worker is None:
-            self._worker = Worker(look)
+            self._worker = Periodic(look, name="engram-upkeep", first=_FIRST_SECONDS)
             self._worker.start()
 
     def stop(self) -> None:

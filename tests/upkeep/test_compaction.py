@@ -288,7 +288,7 @@ def test_a_server_ends_at_once_in_the_middle_of_it(in_pieces: Engram, monkeypatc
     started = time.monotonic()
     working.stop()
     assert time.monotonic() - started < 1
-    assert not working._thread.is_alive()
+    assert not working._thread._thread.is_alive()
     assert len(pieces(in_pieces)) > MOST_PIECES  # it was in its first pause
 
 

@@ -4,7 +4,6 @@ file to the disk."""
 from __future__ import annotations
 
 import contextlib
-import threading
 import time
 from collections.abc import Callable
 
@@ -15,6 +14,7 @@ from engram_py.base.database.soundness import INDEXES, Index
 from engram_py.base.database.store import Store, at_once, waiting
 from engram_py.base.errors import StoreError
 from engram_py.base.lazy import logger_of
+from engram_py.base.worker import Periodic
 
 logger = logger_of(__name__)
 
@@ -114,45 +114,38 @@ class Compaction:
     def __init__(self, store: Store, *, open_store: Callable[[], Store] | None = None) -> None:
         self._store = store
         self._open_store = open_store or (lambda: Store(store.path))
-        self._wake = threading.Event()
-        self._stop = threading.Event()
         self._looked_at = 0
-        self._thread = threading.Thread(target=self._run, name="engram-compaction", daemon=True)
+        self._thread = Periodic(self._look, name="engram-compaction", every=None)
 
     def start(self) -> None:
-        self._wake.set()
         self._store.after_write.append(self._after_write)
         self._thread.start()
 
     def stop(self) -> None:
         """Ask the thread to end, and wait for the step it is in."""
-        self._stop.set()
-        self._wake.set()
-        if self._thread.is_alive():
-            self._thread.join(_CLOSING_SECONDS)
+        self._thread.stop(seconds=_CLOSING_SECONDS)
 
     def _after_write(self) -> None:
         if self._store.writes - self._looked_at >= _LOOK_AFTER_WRITES or log_bytes(self._store) > LOG_BYTES:
-            self._wake.set()
+            self._thread.wake()
 
-    def _run(self) -> None:
-        while self._wake.wait() and not self._stop.is_set():
-            self._wake.clear()
-            self._looked_at = self._store.writes
-            try:
-                while self._quiet() and not self._done():
-                    pass
-            except StoreBusyError:
-                self._wake.set()  # and wait until it is quiet
-            except Exception as exc:  # nothing that a caller could do about it: searches answer, somewhat later
-                logger.info("the index was left in pieces: %s", exc)
+    def _look(self) -> float | None:
+        self._looked_at = self._store.writes
+        try:
+            while self._quiet() and not self._done():
+                pass
+        except StoreBusyError:
+            return 0.0  # and wait until it is quiet
+        except Exception as exc:  # nothing that a caller could do about it: searches answer, somewhat later
+            logger.info("the index was left in pieces: %s", exc)
+        return None
 
     def _quiet(self) -> bool:
         """Wait until nobody asked for a moment; False when the server ends."""
         asked = -1
         while asked != self._store.asked:
             asked = self._store.asked
-            if self._stop.wait(QUIET_SECONDS):
+            if self._thread.stopped.wait(QUIET_SECONDS):
                 return False
         return True
 
@@ -166,7 +159,9 @@ class Compaction:
         asked, started = self._store.asked, time.monotonic()
         store = self._open_store()
         try:
-            done = compact(store, go_on=lambda: not self._stop.wait(_PAUSE_SECONDS) and asked == self._store.asked)
+            done = compact(
+                store, go_on=lambda: not self._thread.stopped.wait(_PAUSE_SECONDS) and asked == self._store.asked
+            )
         finally:
             store.close()
         if done:

@@ -1,9 +1,9 @@
 """Patterns that read a text once, a character at a time, whatever the pattern and the text are.
 
 A hook may not wait for a pattern that backtracks, and a time limit does not hold where another thread runs the hook
-(``re`` keeps the interpreter to itself). google-re2 is bounded, but a guard must mean the same on every machine it is
-synced to, and importing it costs a hook more than the patterns do. So a pattern is an automaton (Glushkov's): its
-states are bits of a number, and each step that was taken once is remembered.
+(``re`` keeps the interpreter to itself). google-re2 is bounded, but has no wheels for musl, and a guard must mean the
+same on every machine it is synced to. So a pattern is an automaton (Glushkov's): its states are bits of a number, and
+each step that was taken once is remembered.
 
 What it knows: characters, ``.``, classes, ``\\d \\w \\s`` and their opposites, groups, ``|``, ``* + ?`` and ``{2,5}``,
 ``^`` and ``$``, ``\\b`` at the beginning or the end of an alternative, and ``(?i)`` in front.

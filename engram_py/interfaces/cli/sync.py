@@ -242,7 +242,7 @@ def _answer(app: Engram, asked: dict[str, Any]) -> tuple[Any, list[str]]:
         device = app.git_sync.trust(asked["trust"])
         return device, words.devices([device])
     if asked["untrust"]:
-        device = app.git_sync.untrust(asked["untrust"])
+        device = app.git_sync.trust(asked["untrust"], trusted=False)
         return device, words.untrusted(device, app.git_sync.devices())
     if asked["install_hooks"]:
         changed = [str(path) for path in app.git_sync.install_hooks(_command(app))]

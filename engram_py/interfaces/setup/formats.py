@@ -264,7 +264,11 @@ def _lead(text: str, start: int) -> str:
 
 
 def _put_table(text: str, path: KeyPath, value: Any) -> str:
-    """Write a table in the place of the one that is there, or at the end of the text."""
+    """Write a table in the place of the one that is there, or at the end of the text.
+
+    tomlkit would remove comments above the next table with ours, and put our header above the keys that follow a
+    dotted one.
+    """
     return _spliced(text, path, "" if value is MISSING else _by_tomlkit("", path, value))
 
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import threading
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -18,6 +17,7 @@ from engram_py.base.dataclass import dataclass, replace
 from engram_py.base.errors import EmbedderError, EngramError, StoreError
 from engram_py.base.lazy import logger_of, regex
 from engram_py.base.times import Clock, to_text
+from engram_py.base.worker import Periodic
 from engram_py.recall.vectors import table
 from engram_py.recall.vectors.model import VectorModel
 from engram_py.recall.vectors.protocol import pack
@@ -329,59 +329,36 @@ Work = Callable[[Store, Callable[[], bool]], Callable[[], None]]
 
 
 class VectorWorker:
-    """Works on a connection of its own whenever the file has changed, until ``stop``."""
+    """Works on a connection of its own whenever the file has changed, in its ``thread``."""
 
     def __init__(self, open_store: Callable[[], Store], work: Work) -> None:
-        self._open_store = open_store
-        self._work = work
-        self._wake = threading.Event()
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="engram-vectors", daemon=True)
+        self._open_store, self._make = open_store, work
+        self._store: Store | None = None
+        self._work: Callable[[], None] = lambda: None
+        self._seen: int | None = None
+        self._rest = 0.0
+        self.thread = Periodic(
+            self._look, name="engram-vectors", every=_LOOK_SECONDS, gather=_GATHER_SECONDS, end=self._close
+        )
 
-    def start(self) -> None:
-        self._thread.start()
-
-    def wake(self) -> None:
-        """There is something to look at. Costs nothing and never fails: it is called after every commit."""
-        self._wake.set()
-
-    def stop(self, *, seconds: float) -> None:
-        """Ask the thread to end, and wait for it for a moment: it may be in the middle of a model's call."""
-        self._stop.set()
-        self._wake.set()
-        if self._thread.is_alive() and self._thread is not threading.current_thread():
-            self._thread.join(seconds)
-
-    def _run(self) -> None:
+    def _look(self) -> float | None:
         try:
-            store = self._open_store()
+            if self._store is None:
+                self._store = self._open_store()
+                self._work = self._make(self._store, self.thread.stopped.is_set)
+            version = int(self._store.value("pragma data_version"))
+            if version != self._seen:
+                self._work()
+                self._seen = version  # what was committed meanwhile is another change
         except EngramError as exc:
-            logger.warning("vectors are not computed: %s", exc.message)
-            return
-        try:
-            self._watch(store)
-        except Exception:
-            logger.exception("vectors are not computed any more")
-        finally:
-            with contextlib.suppress(StoreError):
-                store.close()
+            self._rest = min(max(_FIRST_REST_SECONDS, 2 * self._rest), _LONGEST_REST_SECONDS)
+            logger.info("vectors wait %.0f s: %s", self._rest, exc.message)
+            self.thread.stopped.wait(self._rest)  # whatever is written meanwhile
+            return 0.0
+        self._rest = 0.0
+        return None
 
-    def _watch(self, store: Store) -> None:
-        work = self._work(store, self._stop.is_set)
-        seen: int | None = None
-        rest = 0.0
-        while not self._stop.is_set():
-            self._wake.clear()
-            try:
-                version = int(store.value("pragma data_version"))
-                if version != seen:
-                    work()
-                    seen = version  # what was committed meanwhile is another change
-                rest = 0.0
-            except (EmbedderError, StoreError) as exc:
-                rest = min(max(_FIRST_REST_SECONDS, 2 * rest), _LONGEST_REST_SECONDS)
-                logger.info("vectors wait %.0f s: %s", rest, exc.message)
-            if rest:
-                self._stop.wait(rest)
-            elif self._wake.wait(_LOOK_SECONDS):
-                self._stop.wait(_GATHER_SECONDS)
+    def _close(self) -> None:
+        if self._store is not None:
+            with contextlib.suppress(StoreError):
+                self._store.close()

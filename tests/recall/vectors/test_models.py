@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram_py.recall.vectors import embedders
+from engram_py.recall.vectors import embedders, model_file
 from engram_py.recall.vectors.embedders import WordPiece
 from engram_py.recall.vectors.model import load_embedder
 from engram_py.recall.vectors.protocol import Embedder, parse_embedder
@@ -165,7 +165,7 @@ def onnx_lookup(vectors: Any, *, unused: Sequence[str] = ()) -> bytes:
 
 def onnx_lookup_in_floats(rows: Any, scale: Any) -> bytes:
     """``last_hidden_state = Gather(Cast(rows) * scale, input_ids)``, as the model of the sentence lane is written."""
-    name = embedders._ROWS.decode()
+    name = model_file._ROWS.decode()
     graph = _text(2, "lookup")
     for said, kind, held in ((f"{name}_q", 3, rows), (f"{name}_scale", 1, scale)):
         sizes = b"".join(_field(1, size) for size in held.shape)
@@ -184,12 +184,12 @@ def test_rows_that_are_looked_up_as_bytes_answer_what_those_in_floats_did() -> N
     chance = np.random.default_rng(3)
     rows = chance.integers(-128, 127, (300, 4)).astype(np.int8)
     before = onnx_lookup_in_floats(rows, chance.random((300, 1)).astype(np.float32))
-    after = embedders.looked_up_as_bytes(before)
+    after = model_file.looked_up_as_bytes(before)
     asked = {"input_ids": np.array([[7, 299, 7, 0]])}
     answers = [onnxruntime.InferenceSession(one).run(None, asked)[0] for one in (before, after)]
     assert (answers[0] == answers[1]).all()
     assert after.index(b"Gather") < after.index(b"Cast")
-    assert embedders.looked_up_as_bytes(after) == after
+    assert model_file.looked_up_as_bytes(after) == after
 
 
 def _value(name: str, kind: int, shape: tuple[str | int, ...]) -> bytes:

@@ -349,7 +349,6 @@ def test_row_83_so_does_a_server_that_nobody_asks(talked: None, data_dir: Path, 
 
 
 def test_the_thread_goes_on_after_a_failure_and_ends_when_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker, "FIRST_SECONDS", 0.01)
     monkeypatch.setattr(worker, "LOOK_SECONDS", 0.01)
     looks, twice = [], threading.Event()
 
@@ -359,7 +358,7 @@ def test_the_thread_goes_on_after_a_failure_and_ends_when_it_is_told(monkeypatch
             twice.set()
         raise ValueError("a bug")
 
-    thread = worker.Worker(look)
+    thread = worker.Periodic(look, name="test")
     thread.start()
     assert twice.wait(5)
     thread.stop(seconds=5)

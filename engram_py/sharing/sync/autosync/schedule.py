@@ -131,16 +131,18 @@ class SyncWorker:
     def __init__(
         self, store: Store, journal: Journal, settings: Settings, make: Callable[[threading.Event], Exchanger]
     ) -> None:
+        from engram_py.base.worker import Periodic  # a hook asks this module whether a sync is due
+
         self._store = store
         self._journal = journal
         self._settings = settings
         self._make = make
         self._exchange: Exchanger | None = None
-        self._wake = threading.Event()
-        self._stopped = threading.Event()
         self._seen = -1
         self._on = False
-        self._thread = threading.Thread(target=self._run, name="engram-autosync", daemon=True)
+        self._thread = Periodic(
+            self._look, name="engram-autosync", every=POLL_SECONDS, gather=DEBOUNCE_SECONDS, end=self._finish
+        )
 
     def start(self) -> None:
         self._store.after_write.append(self.wake)
@@ -148,16 +150,12 @@ class SyncWorker:
 
     def wake(self) -> None:
         """Tell the thread that something was written; called after every commit, so it is cheap and never fails."""
-        # The thread's own writes do not wake it, and nothing does without a login.
-        if self._on and threading.get_ident() != self._thread.ident:
-            self._wake.set()
+        if self._on:  # nothing wakes it without a login
+            self._thread.wake()
 
     def stop(self, *, seconds: float) -> None:
         """Ask the thread to end, and wait for it for at most ``seconds``."""
-        self._stopped.set()
-        self._wake.set()
-        if self._thread.is_alive() and self._thread is not threading.current_thread():
-            self._thread.join(seconds)
+        self._thread.stop(seconds=seconds)
         if self._exchange is not None:
             with suppress(StoreError):
                 self._exchange.release()
@@ -168,7 +166,7 @@ class SyncWorker:
         newest = newest_seq(self._store)
         if newest == self._seen and not self._due(row):
             return self._seconds_to_next(row, LOOK_SECONDS)
-        exchange = self._exchange = self._exchange or self._make(self._stopped)
+        exchange = self._exchange = self._exchange or self._make(self._thread.stopped)
         done = exchange.once()
         if done is not None and done.outcome == "busy":
             return _BUSY_SECONDS
@@ -184,11 +182,11 @@ class SyncWorker:
             return False
         return bool(self._settings.cloud_server and self._settings.cloud_token) or table.login(self._store) is not None
 
-    def _run(self) -> None:
-        while not self._stopped.is_set():
-            if self._wake.wait(self._look_safely()):
-                self._stopped.wait(DEBOUNCE_SECONDS)  # writes come in bursts
-                self._wake.clear()
+    def _look(self) -> float | None:
+        self._on = self.is_on
+        return self.look() if self._on else None
+
+    def _finish(self) -> None:
         try:
             self._send_rest()
         except Exception:  # the file was closed meanwhile: what is left is sent by the next process
@@ -197,24 +195,13 @@ class SyncWorker:
             if self._exchange is not None:
                 self._exchange.close()
 
-    def _look_safely(self) -> float:
-        try:
-            self._on = self.is_on
-            return self.look() if self._on else POLL_SECONDS
-        except StoreError as exc:
-            logger.info("sync waits: %s", exc.message)
-        except Exception:
-            if not self._stopped.is_set():
-                logger.exception("sync failed")
-        return POLL_SECONDS
-
     def _send_rest(self) -> None:
         """Push what was written in the last half second, if the server answered the push before."""
         if not self.is_on or newest_seq(self._store) == self._seen:
             return
         row = table.state(self._store, TARGET)
         if row is not None and not row["push_failures"]:
-            exchange = self._exchange = self._exchange or self._make(self._stopped)
+            exchange = self._exchange = self._exchange or self._make(self._thread.stopped)
             exchange.last()
 
     def _due(self, row: Row | None) -> bool:

@@ -92,13 +92,7 @@ class ChunkFolder:
 
     def list(self) -> dict[str, ChunkFile]:
         """Return the chunks by name; what has the ending of one and is none is listed with its problem."""
-        try:
-            with os.scandir(self.chunks) as entries:
-                files = [(*_split(entry.name), entry.stat(follow_symlinks=False)) for entry in entries]
-        except FileNotFoundError:
-            return {}
-        except OSError as exc:
-            raise SyncFolderError(str(self.chunks), f"it cannot be read ({reason(exc)})") from exc
+        files = [(*_split(name), about) for name, about in entries(self.chunks)]
         signatures = {name: about.st_size for name, ending, about in files if ending == SIGNATURE}
         found: dict[str, ChunkFile] = {}
         for name, ending, about in files:
@@ -148,22 +142,16 @@ class ChunkFolder:
 
     def manifest(self) -> tuple[dict[str, About], bool]:
         """Return the readable entries of the manifest, and whether all of it is readable."""
-        text = self._manifest_text()
+        text = read_text(self.path / "manifest.json", _MOST_MANIFEST_BYTES)
         return recovered_manifest(text), is_whole(text)
 
     def write_manifest(self, chunks: Mapping[str, About]) -> None:
         """Make the manifest say what there is, and tell git how to join two of them."""
-        text = manifest_text(chunks)
-        if text != self._manifest_text():
-            self._put(self.path / "manifest.json", text.encode())
+        text, path = manifest_text(chunks), self.path / "manifest.json"
+        if text != read_text(path, _MOST_MANIFEST_BYTES):
+            self._put(path, text.encode())
         if not os.path.lexists(self.path / ".gitattributes"):
             self._put(self.path / ".gitattributes", ATTRIBUTES.encode())
-
-    def _manifest_text(self) -> str:
-        try:
-            return read_file(self.path / "manifest.json", _MOST_MANIFEST_BYTES).decode("utf-8", "replace")
-        except ChunkRefusedError:
-            return ""
 
     def parameters(self) -> Parameters | None:
         """Return the encryption parameters of the folder, None when it is not encrypted.
@@ -201,6 +189,21 @@ class ChunkFolder:
                         part.unlink()
 
 
+def entries(folder: Path) -> list[tuple[str, os.stat_result]]:
+    """Return the name and status of each file of a folder; a missing folder has none. Raises SyncFolderError."""
+    found: list[tuple[str, os.stat_result]] = []
+    try:
+        with os.scandir(folder) as listed:
+            for entry in listed:
+                with contextlib.suppress(FileNotFoundError):  # removed meanwhile
+                    found.append((entry.name, entry.stat(follow_symlinks=False)))
+    except FileNotFoundError:
+        return []
+    except OSError as exc:
+        raise SyncFolderError(str(folder), f"it cannot be read ({reason(exc)})") from exc
+    return found
+
+
 def not_written(path: Path, exc: OSError) -> SyncFolderError:
     full = exc.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", None))
     why = "no space is left" if full else f"{path.name} cannot be written ({reason(exc)})"
@@ -222,6 +225,14 @@ def read_file(path: Path, limit: int) -> bytes:
     if len(data) > limit:
         raise ChunkRefusedError(f"it has more than {limit:,} bytes")
     return data
+
+
+def read_text(path: Path, limit: int) -> str:
+    """Return the text of a regular file, empty where it cannot be read."""
+    try:
+        return read_file(path, limit).decode("utf-8", "replace")
+    except ChunkRefusedError:
+        return ""
 
 
 def file_problem(mode: int) -> str:

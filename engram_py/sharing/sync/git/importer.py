@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from engram_py.base.database.store import Row, Store
+from engram_py.base.database.store import Row
 from engram_py.base.dataclass import asdict, dataclass, field, replace
 from engram_py.memory.observations.values import CONTENT_LIMIT_BYTES
 from engram_py.memory.privacy.signatures import Signer, WrongSignatureError, chunk_signer
@@ -23,7 +23,7 @@ from engram_py.sharing.sync.chunk import (
     unpack,
 )
 from engram_py.sharing.sync.git import table
-from engram_py.sharing.sync.git.folder import ChunkFile, ChunkFolder
+from engram_py.sharing.sync.git.folder import ChunkFile
 from engram_py.sharing.sync.git.places import Job
 from engram_py.sharing.sync.git.table import ChunkRefusal, ChunksRead
 from engram_py.sharing.sync.mutation import AppliedBatch, Mutation
@@ -53,12 +53,6 @@ class _Outcome:
     problems: list[str] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
     cut: list[str] = field(default_factory=list)
-
-
-def has_news(store: Store, target: str, folder: ChunkFolder) -> bool:
-    """Return whether the folder has a chunk that was never looked at."""
-    known = table.known(store, target)
-    return any(_is_changed(chunk, known.get(name)) for name, chunk in folder.list().items())
 
 
 def new_chunks(job: Job, listing: Mapping[str, ChunkFile], names: frozenset[str] | None) -> list[ChunkFile]:
@@ -259,12 +253,12 @@ def _cut(mutations: Sequence[Mutation]) -> list[str]:
     return [f"{one.entity} {one.entity_key}: kept {kept} of {size:,} bytes" for one, size in long]
 
 
-def _is_changed(chunk: ChunkFile, row: Row | None) -> bool:
+def is_changed(chunk: ChunkFile, row: Row | None) -> bool:
     return row is None or (chunk.size, chunk.signature_size) != (row["size"], row["signature_size"])
 
 
 def _is_new(chunk: ChunkFile, row: Row | None, policy: str) -> bool:
-    if row is None or _is_changed(chunk, row):
+    if row is None or is_changed(chunk, row):
         return True
     if row["policy"] == _ASK and policy.startswith(_ASK):
         return False  # nobody asked since

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 from functools import cached_property
 from pathlib import Path
@@ -15,7 +14,15 @@ from engram_py.base.git.program import Deadline, ask_git
 from engram_py.base.git.repository import Repository
 from engram_py.sharing.sync.chunk import ChunkRefusedError
 from engram_py.sharing.sync.errors import SyncFolderError
-from engram_py.sharing.sync.git.folder import NAME, ChunkFolder, file_problem, not_written, read_file
+from engram_py.sharing.sync.git.folder import (
+    NAME,
+    ChunkFolder,
+    entries,
+    file_problem,
+    not_written,
+    read_file,
+    read_text,
+)
 from engram_py.sharing.sync.git.memory_file import MOST_FILE_BYTES, MemoryFileError
 
 FOLDER = f"{NAME}/memories"
@@ -45,6 +52,7 @@ class MemoryFolder:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.path = root / FOLDER
+        self._attributes = root / NAME / ".gitattributes"
         self._outer = ChunkFolder(root)
         self._written = 0
 
@@ -55,7 +63,7 @@ class MemoryFolder:
     @property
     def is_shared(self) -> bool:
         """Whether git is told of memories here: who takes ``.engram`` away as a whole deletes none of them."""
-        return ATTRIBUTES in self._attributes()
+        return ATTRIBUTES in read_text(self._attributes, _MOST_ATTRIBUTES_BYTES)
 
     @property
     def changed_ns(self) -> int:
@@ -71,23 +79,16 @@ class MemoryFolder:
         self._outer.check(self.path)
         found: dict[str, Listed] = {}
         unnamed: list[str] = []
-        try:
-            with os.scandir(self.path) as entries:
-                for entry in entries:
-                    if not entry.name.endswith(ENDING) or entry.name.startswith("."):
-                        continue
-                    if not _is_utf8(entry.name):
-                        unnamed.append(ascii(entry.name)[1:-1])
-                    else:
-                        about = entry.stat(follow_symlinks=False)
-                        problem = file_problem(about.st_mode)
-                        if not problem and about.st_size > MOST_FILE_BYTES:
-                            problem = f"it has {about.st_size:,} bytes; the limit is {MOST_FILE_BYTES:,}"
-                        found[entry.name] = Listed(about.st_size, changed_ns(about), problem)
-        except FileNotFoundError:
-            return {}, []
-        except OSError as exc:
-            raise SyncFolderError(str(self.path), f"it cannot be read ({reason(exc)})") from exc
+        for name, about in entries(self.path):
+            if not name.endswith(ENDING) or name.startswith("."):
+                continue
+            if not _is_utf8(name):
+                unnamed.append(ascii(name)[1:-1])
+                continue
+            problem = file_problem(about.st_mode)
+            if not problem and about.st_size > MOST_FILE_BYTES:
+                problem = f"it has {about.st_size:,} bytes; the limit is {MOST_FILE_BYTES:,}"
+            found[name] = Listed(about.st_size, changed_ns(about), problem)
         return found, unnamed
 
     def read(self, name: str) -> bytes:
@@ -104,9 +105,9 @@ class MemoryFolder:
             if not self._written:
                 self._outer.check(self.path)
                 self.path.mkdir(parents=True, exist_ok=True)
-                said = self._attributes()
+                said = read_text(self._attributes, _MOST_ATTRIBUTES_BYTES)
                 if ATTRIBUTES not in said:
-                    write_atomically(self._attributes_path, f"{said}{ATTRIBUTES}".encode(), mode=0o644)
+                    write_atomically(self._attributes, f"{said}{ATTRIBUTES}".encode(), mode=0o644)
             write_atomically(path, data, mode=0o644, durable=self._written < _MOST_DURABLE)
             about = path.lstat()
         except OSError as exc:
@@ -120,16 +121,6 @@ class MemoryFolder:
             (self.path / name).unlink(missing_ok=True)
         except OSError as exc:
             raise SyncFolderError(str(self.path), f"{name} cannot be removed ({reason(exc)})") from exc
-
-    @property
-    def _attributes_path(self) -> Path:
-        return self.root / NAME / ".gitattributes"
-
-    def _attributes(self) -> str:
-        try:
-            return read_file(self._attributes_path, _MOST_ATTRIBUTES_BYTES).decode("utf-8", "replace")
-        except ChunkRefusedError:
-            return ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
 from engram_py.base.clock import ZERO, dated, is_ahead
-from engram_py.base.database.mutation_queue import Journal
 from engram_py.base.database.store import Row
 from engram_py.base.dataclass import dataclass, replace
 from engram_py.base.files import readable
@@ -48,6 +47,8 @@ _FORGET_BRANCH = """delete from arrivals where source = :branch
   and not exists (select 1 from observation_versions where arrival = arrivals.id)
   and not exists (select 1 from memory_relations where arrival = arrivals.id)
 """
+# Says which edits by hand are the user's: all, none, or those of these files.
+Mine = Callable[[Sequence[HandEdit]], bool | Collection[str]]
 _STEP = 50  # rows in one transaction, for which other writers wait
 
 
@@ -70,15 +71,10 @@ class _Seen:
 class MemoryImport:
     """One import. A file is noted when its memory is stored: a crash in between reads it again."""
 
-    def __init__(
-        self,
-        place: MemoryPlace,
-        journal: Journal,
-        mine: Callable[[Sequence[HandEdit]], bool | Collection[str]] | None = None,
-    ) -> None:
+    def __init__(self, place: MemoryPlace, mine: Mine | None = None) -> None:
         """``mine`` is asked once whether the user made these edits of their memories, or which of the files; without it
         they are nobody's."""
-        self._place, self._journal, self._mine = place, journal, mine
+        self._place, self._mine = place, mine
         self._unsigned: dict[str, HandEdit] = {}  # by file name
         self._notes: dict[str, Noted] = {}
         self._batches: dict[tuple[str, str, bool], list[Mutation]] = {}  # by source, author, and whether it is our own
@@ -91,7 +87,7 @@ class MemoryImport:
         self._refused: list[ChunkRefusal] = []
         self._edited = 0
         self._more = False
-        self._now = int(journal.moment().timestamp() * 1000)
+        self._now = int(place.job.journal.moment().timestamp() * 1000)
 
     def run(self) -> MemoriesRead:
         """Read what is new or changed. Raises SyncFolderError."""
@@ -179,7 +175,6 @@ class MemoryImport:
                 self._unsigned[name] = HandEdit(name, file.title, last.author if last else "")
 
     def _claimed(self) -> Collection[str]:
-        """Return the files whose edits the user says to be theirs."""
         edits = tuple(self._unsigned.values())
         said = self._mine(edits) if edits and self._mine is not None else ()
         return self._unsigned.keys() if said is True else said or ()
@@ -409,8 +404,9 @@ class MemoryImport:
         return note.state != "refused" and (row is None or (row.blob, row.state) != (note.blob, note.state))
 
     def _stamp(self) -> tuple[str, str]:
+        journal = self._place.job.journal
         with self._place.store.transaction():
-            return self._journal.stamp(), self._journal.now()
+            return journal.stamp(), journal.now()
 
 
 def _moment(milliseconds: int) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from engram_py.base.database.mutation_queue import Journal
 from engram_py.base.database.store import Store
 from engram_py.base.dataclass import dataclass, replace
+from engram_py.base.errors import InvalidArgumentError
 from engram_py.base.files import read_bounded, write_atomically
 from engram_py.base.git.repository import Repository
 from engram_py.base.reasons import Told
@@ -27,6 +28,7 @@ from engram_py.sharing.sync.chunk import FORMAT, MOST_PLAIN_BYTES
 from engram_py.sharing.sync.errors import NoRepositoryError, UnconfirmedProjectError
 from engram_py.sharing.sync.git import table
 from engram_py.sharing.sync.git.folder import ChunkFolder
+from engram_py.sharing.sync.git.memory_folder import MemoryFolder
 from engram_py.sharing.sync.git.table import Adoption
 from engram_py.sharing.sync.mutation import Mutation
 from engram_py.sharing.sync.replica import project_access
@@ -39,28 +41,103 @@ _IDENTITY = "engram-sync-id"
 _ID_CHARS = 16
 
 
-@dataclass(frozen=True, slots=True)
-class SharedPlace:
-    """A repository, its folder, and the project that syncs through it.
+Progress = Callable[[int, int], None]
 
-    ``spellings`` are the names that the repository's remote gives the project, and that it cannot have on this machine.
+# Most unpacked bytes of all chunks of a folder: in a reading that nobody asked for, and when a person syncs.
+UNASKED_BYTES, ASKED_BYTES = 64 * 2**20, 1024 * 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """The work of one sync: the repository and its folder, the project and its names, the keys and the limits.
+
+    With ``names`` None, rows of every project are imported and exported. ``spellings`` are the names that the
+    repository's remote gives the project, and that it cannot have on this machine.
     """
 
+    store: Store
+    journal: Journal
+    replica: Replica
+    keys: Keyring
     repository: Repository
     folder: ChunkFolder
     target: str
     project: str
+    names: frozenset[str] | None
+    trusted: frozenset[str]
     warnings: tuple[Told, ...] = ()
+    key: SealingKey | None = None
+    allow_plain: bool = False
+    progress: Progress | None = None
+    until: float | None = None  # ``time.monotonic``: after that reading stops, and goes on the next time
     spellings: frozenset[str] = frozenset()
+    longest: int = MOST_PLAIN_BYTES  # a chunk that unpacks to more is left to a reading that nobody waits for
+    most: int = ASKED_BYTES  # what the folder may add in all
+
+    @property
+    def device(self) -> str:
+        with self.store.transaction():
+            return self.journal.device()
+
+    @property
+    def is_late(self) -> bool:
+        return self.until is not None and time.monotonic() >= self.until
+
+    @property
+    def projects(self) -> tuple[str, ...] | None:
+        return None if self.names is None else (self.project,)
+
+    @property
+    def selection(self) -> str:
+        return "" if self.names is None else self.project
+
+    @property
+    def has_files(self) -> bool:
+        """Whether the folder has memories as files."""
+        return MemoryFolder(self.repository.root).exists
+
+    def format(self, asked: str | None = None) -> str:
+        """Return the format that an export writes: the one asked for, else the folder's, else text.
+
+        Raises InvalidArgumentError.
+        """
+        sealed, all_projects = self.key is not None, self.names is None
+        if asked == "text" and (sealed or all_projects):
+            why = "an encrypted folder" if sealed else "--all"
+            said = f"text files do not go together with {why}"
+            raise InvalidArgumentError("format", said=said, step="use --format chunks")
+        if sealed or all_projects:
+            return "chunks"
+        has_chunks = self.folder.exists or (self.folder.path / "manifest.json").exists()
+        return asked or ("text" if self.has_files or not has_chunks else "chunks")
+
+    def policy(self, names: frozenset[str] | None) -> str:
+        """Return a digest of what refusals depend on: with the same digest they would be decided the same."""
+        key = self.key.parameters.key_id if self.key else ""
+        terms = [FORMAT, self.allow_plain, sorted(self.trusted), key, None if names is None else sorted(names)]
+        terms += [sorted(self.spellings)] if self.spellings else []
+        return hashlib.sha256(json.dumps(terms).encode()).hexdigest()[:16]
+
+    def own_rows(self, mutations: Sequence[Mutation]) -> Sequence[Mutation]:
+        """Return the rows of a chunk, those of a chunk of one project by its name here.
+
+        A repository has its folder's rows under the name its remote gives it, where nobody else has that name; on this
+        machine another repository may have it.
+        """
+        names = {mutation.project for mutation in mutations}
+        if len(names) != 1 or not names <= self.spellings:
+            return mutations
+        return [_renamed(mutation, self.project) for mutation in mutations]
 
 
 class Places:
     """Finds the sync folder of the current directory."""
 
-    def __init__(self, store: Store, journal: Journal, projects: Projects) -> None:
-        self._store = store
-        self._journal = journal
+    def __init__(self, store: Store, journal: Journal, projects: Projects, replica: Replica) -> None:
+        self._store, self._journal = store, journal
         self._projects = projects
+        self._replica = replica
+        self._keyring = Keyring(store.path.parent)
 
     def here(self) -> Repository:
         """Return the repository. Raises NoRepositoryError."""
@@ -72,8 +149,8 @@ class Places:
             raise NoRepositoryError(str(repository.root), "is a bare repository, without files to put chunks beside")
         return repository
 
-    def place(self, project: str | None = None, *, all_projects: bool = False) -> SharedPlace:
-        """Return the folder and the project: the given one, else the repository's own.
+    def job(self, project: str | None = None, *, all_projects: bool = False) -> Job:
+        """Return the work on the folder here, for the given project, else the repository's own, or for all.
 
         Raises:
             NoRepositoryError: there is no checkout here.
@@ -88,19 +165,36 @@ class Places:
         found = self._projects.without_override().for_read(project)
         if not found.project:
             raise AmbiguousProjectError(found.path, found.reads or (), *found.warnings)
-        warnings = found.warnings if project else ()
-        place = SharedPlace(repository, folder, _target(repository), found.project, warnings)
+        target = _target(repository)
+        job = Job(
+            self._store,
+            self._journal,
+            self._replica,
+            self._keyring,
+            repository,
+            folder,
+            target,
+            found.project,
+            names=None if all_projects else names_of(self._store, found.project),
+            trusted=frozenset(table.trusted(self._store, target)),
+            warnings=found.warnings if project else (),
+        )
         if not project or found.project == self._projects.without_override().for_read().project:
-            place = replace(place, spellings=self._spellings(place))
+            job = replace(job, spellings=self._spellings(job))
         if not (project or all_projects) and (name := self._projects.settings_here().unconfirmed):
             raise UnconfirmedProjectError(name, str(repository.root))
-        return place
+        return job
+
+    def named(self, job: Job, project: str) -> Job:
+        """Return the work for a project of another name."""
+        names = None if job.names is None else names_of(self._store, project)
+        return replace(job, project=project, names=names)
 
     def current(self, project: str) -> str:
         """Return the present name of a project."""
         return self._projects.for_read(project).project
 
-    def adoption(self, place: SharedPlace, project: str) -> Adoption | None:
+    def adoption(self, job: Job, project: str) -> Adoption | None:
         """Return what adopting the chunks' project as the repository's would mean, None where it cannot be done."""
         if self._projects.settings_here().settings.project is not None:
             return None  # somebody wrote down what it is called
@@ -108,17 +202,17 @@ class Places:
             name = self.current(normalize_project(project))
         except InvalidProjectError:
             return None
-        if name == place.project:
+        if name == job.project:
             return None
         return Adoption(
-            place.project,
+            job.project,
             name,
-            own=project_table.count_observations(self._store, place.project),
-            known=project_access.is_taken(self._store, name) and not table.is_allowed(self._store, place.target, name),
+            own=project_table.count_observations(self._store, job.project),
+            known=project_access.is_taken(self._store, name) and not table.is_allowed(self._store, job.target, name),
         )
 
-    def _spellings(self, place: SharedPlace) -> frozenset[str]:
-        names = {name: self.adoption(place, name) for name in names_of_remote(place.repository)}
+    def _spellings(self, job: Job) -> frozenset[str]:
+        names = {name: self.adoption(job, name) for name in names_of_remote(job.repository)}
         return frozenset(name for name, adoption in names.items() if adoption is not None and not adoption.is_free)
 
     def of_others(self, names: Iterable[str]) -> tuple[str, ...]:
@@ -132,13 +226,18 @@ class Places:
             if adoption.own:
                 Merging(self._store, self._journal).merge([adoption.name], into=adoption.project)
 
-    def confirm(self, place: SharedPlace) -> None:
+    def confirm(self, job: Job) -> None:
         """Record that the project syncs through this folder."""
-        if self._projects.settings_here().unconfirmed == place.project:
+        if self._projects.settings_here().unconfirmed == job.project:
             self._projects.confirm()
-        if not table.is_allowed(self._store, place.target, place.project):
+        if not table.is_allowed(self._store, job.target, job.project):
             with self._store.transaction():
-                table.allow(self._store, place.target, place.project, self._journal.now())
+                table.allow(self._store, job.target, job.project, self._journal.now())
+
+
+def names_of(store: Store, project: str) -> frozenset[str]:
+    """Return all names of a project."""
+    return frozenset({project, *project_table.aliases_of(store, project)})
 
 
 def _target(repository: Repository) -> str:
@@ -179,73 +278,6 @@ def _made(path: Path) -> str:
     part.write_text(f"{identity}\n", encoding="ascii")
     part.replace(path)
     return _identity(path)
-
-
-Progress = Callable[[int, int], None]
-
-# What the chunks of one folder may hold in all, unpacked: while nobody asked for them, and when a person syncs.
-UNASKED_BYTES, ASKED_BYTES = 64 * 2**20, 1024 * 2**20
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """The work of one sync: the folder, the project and its names, the keys and the limits.
-
-    With ``names`` None, rows of every project are imported and exported.
-    """
-
-    store: Store
-    replica: Replica
-    folder: ChunkFolder
-    target: str
-    project: str
-    names: frozenset[str] | None
-    key: SealingKey | None
-    device: str
-    keys: Keyring
-    trusted: frozenset[str]
-    allow_plain: bool = False
-    progress: Progress | None = None
-    until: float | None = None  # ``time.monotonic``: after that reading stops, and goes on the next time
-    spellings: frozenset[str] = frozenset()  # see SharedPlace
-    longest: int = MOST_PLAIN_BYTES  # a chunk that unpacks to more is left to a reading that nobody waits for
-    most: int = ASKED_BYTES  # what the folder may add in all
-
-    @property
-    def is_late(self) -> bool:
-        return self.until is not None and time.monotonic() >= self.until
-
-    @property
-    def projects(self) -> tuple[str, ...] | None:
-        return None if self.names is None else (self.project,)
-
-    @property
-    def selection(self) -> str:
-        return "" if self.names is None else self.project
-
-    def plain_chunks(self) -> list[str]:
-        """Return the chunks of an encrypted folder that are not encrypted."""
-        if self.key is None:
-            return []
-        return [name for name, chunk in self.folder.list().items() if not chunk.sealed and not chunk.problem]
-
-    def policy(self, names: frozenset[str] | None) -> str:
-        """Return a digest of what refusals depend on: with the same digest they would be decided the same."""
-        key = self.key.parameters.key_id if self.key else ""
-        terms = [FORMAT, self.allow_plain, sorted(self.trusted), key, None if names is None else sorted(names)]
-        terms += [sorted(self.spellings)] if self.spellings else []
-        return hashlib.sha256(json.dumps(terms).encode()).hexdigest()[:16]
-
-    def own_rows(self, mutations: Sequence[Mutation]) -> Sequence[Mutation]:
-        """Return the rows of a chunk, those of a chunk of one project by its name here.
-
-        A repository has its folder's rows under the name its remote gives it, where nobody else has that name; on this
-        machine another repository may have it.
-        """
-        names = {mutation.project for mutation in mutations}
-        if len(names) != 1 or not names <= self.spellings:
-            return mutations
-        return [_renamed(mutation, self.project) for mutation in mutations]
 
 
 def _renamed(mutation: Mutation, project: str) -> Mutation:

@@ -150,8 +150,8 @@ class GitSynced:
     project: str
     folder: str
     encrypted: bool
-    read: ChunksRead | None
-    written: ChunksWritten | None
+    read: ChunksRead | None = None
+    written: ChunksWritten | None = None
     warnings: tuple[Told, ...] = ()
     uncommitted: Uncommitted = field(default_factory=Uncommitted)
     adopted: Adoption | None = None
@@ -189,9 +189,9 @@ class GitStatus:
     folder: str
     exists: bool
     encrypted: bool
-    chunks: int
-    waiting: int
-    unsent: bool
+    chunks: int = 0
+    waiting: int = 0
+    unsent: bool = False
     refused: tuple[ChunkRefusal, ...] = ()
     elsewhere: int = 0
     hooks: tuple[str, ...] = ()

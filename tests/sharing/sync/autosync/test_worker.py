@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from engram_py.sharing.sync.autosync import schedule as schedule_module
-from engram_py.sharing.sync.autosync.schedule import LOOK_SECONDS, POLL_SECONDS, SyncWorker
+from engram_py.sharing.sync.autosync.schedule import LOOK_SECONDS, SyncWorker
 from engram_py.sharing.sync.autosync.service import Autosync
 from tests.sharing.sync.autosync.conftest import Joiner, Lab, from_elsewhere
 from tests.sharing.sync.autosync.team_server import Request
@@ -190,7 +190,7 @@ def test_what_the_thread_writes_itself_does_not_wake_it(lab: Lab) -> None:
         def once(self) -> None:
             with lab.app.store.transaction():
                 pass
-            woken.append(thread._wake.is_set())
+            woken.append(thread._thread._woken.is_set())
             looked.set()
 
         def last(self) -> None: ...
@@ -214,9 +214,9 @@ def test_logged_out_it_asks_nobody_and_a_login_is_noticed(lab: Lab, monkeypatch:
     thread = worker(lab)
     lab.save("one")
     assert not thread.is_on
-    assert thread._look_safely() == POLL_SECONDS
+    assert thread._look() is None
     thread.wake()
-    assert not thread._wake.is_set()
+    assert not thread._thread._woken.is_set()
     assert lab.team.asked == []
 
     lab.app.autosync.account.login(lab.team.address, next(iter(lab.team.tokens)))

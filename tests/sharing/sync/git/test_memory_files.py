@@ -8,6 +8,8 @@ import re
 import shutil
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -283,6 +285,27 @@ def test_type_topic_files_and_verdicts_can_be_edited(ada: Member) -> None:
     assert (new.observation.type, new.observation.topic_key) == ("policy", "style/tabs")
     assert [one.path for one in new.anchors] == ["a.py", "b.py"]
     assert row(ada, "Old")["lifecycle"] == "historical"
+
+
+def test_a_file_that_vanishes_during_the_listing_takes_no_other_with_it(
+    ada: Member, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada.shared("One", "Two")
+    passing = files(ada)["One"].with_name("passing.md")
+    passing.write_text("somebody's draft")
+    listed = os.scandir
+
+    @contextmanager
+    def scandir(path: Path) -> Iterator[Iterator[os.DirEntry[str]]]:
+        with listed(path) as entries:
+            found = list(entries)
+        passing.unlink(missing_ok=True)
+        yield iter(found)
+
+    monkeypatch.setattr("engram_py.sharing.sync.git.folder.os.scandir", scandir)
+
+    assert read(ada).deleted == ()
+    assert ada.titles() == ["One", "Two"]
 
 
 def test_a_deleted_file_is_a_soft_delete_and_a_file_that_comes_back_brings_the_memory_back(

@@ -54,7 +54,7 @@ def test_once_a_device_is_trusted_others_are_refused_until_they_are(ada: Member,
     assert bob.titles() == ["From ada", "From eve"]
 
     for key in (own_key(ada), own_key(eve)):
-        bob.sync.untrust(key)
+        bob.sync.trust(key, trusted=False)
     bob.imported()
     assert "Eve was here" in bob.titles()
 

@@ -1,12 +1,15 @@
-"""Export the memory to chunks: what changed since the last export, and what the folder has lost."""
+"""A project's memory as chunks. An export writes what changed since the last one, and what the folder has lost; the
+import is in ``importer``.
+"""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from engram_py.base.database.store import Row
-from engram_py.base.dataclass import asdict, dataclass, fields
+from engram_py.base.dataclass import asdict, fields, replace
 from engram_py.base.git.program import user_name
 from engram_py.sharing.sync.chunk import (
     CHUNK_BYTES,
@@ -21,8 +24,9 @@ from engram_py.sharing.sync.chunk import (
 )
 from engram_py.sharing.sync.git import table
 from engram_py.sharing.sync.git.folder import ChunkFile, on_other_branches
+from engram_py.sharing.sync.git.importer import Importer, is_changed, new_chunks
 from engram_py.sharing.sync.git.places import Job
-from engram_py.sharing.sync.git.table import ChunksWritten, QueueRange
+from engram_py.sharing.sync.git.table import ChunkRefusal, ChunksWritten, GitStatus, GitSynced, QueueRange
 from engram_py.sharing.sync.mutation import Changes, Mutation
 from engram_py.sharing.sync.replica.table import newest_seq
 
@@ -32,80 +36,111 @@ _MOST_ROWS = 3_000
 _MOST_BYTES = CHUNK_BYTES * 3 // 4
 
 
-@dataclass(frozen=True, slots=True)
-class _Written:
+class Chunks:
+    """The chunks of a folder: compressed files with all that a project shares, encrypted where the folder is."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+
+    def has_news(self) -> bool:
+        """Return whether the folder has a chunk that was never looked at."""
+        known = table.known(self._job.store, self._job.target)
+        return any(is_changed(chunk, known.get(name)) for name, chunk in self._job.folder.list().items())
+
+    def read(self, done: GitSynced) -> GitSynced:
+        """Import the chunks that are new."""
+        return replace(done, read=Importer(self._job).run())
+
+    def write(self, done: GitSynced, *, again: bool = False) -> GitSynced:
+        """Write the changes that the folder does not have yet; ``again`` writes everything, by every author.
+
+        A chunk is noted after its file is in place: after a crash in between, the next export writes the same file.
+
+        Raises SyncFolderError: the folder cannot be written. Chunks that were written before stay, and are noted.
+        """
+        job = self._job
+        job.folder.sweep()
+        if job.key is not None and job.folder.parameters() is None:
+            job.folder.write_parameters(job.key.parameters)
+        listing, known = job.folder.list(), table.known(job.store, job.target)
+        exported = table.exported_ranges(job.store, job.target, job.selection)
+        lost, all_lost = _lost_ranges(job, listing, known, exported)
+        plain = set(self.plain())
+        made: list[_Written] = []
+        if again or all_lost:
+            made += _write_range(job, QueueRange(0, 0, ""), towards="")
+            names = {one.chunk for one in made}
+            with job.store.transaction():
+                table.forget(job.store, job.target, {name for name in known if name not in listing} - names)
+                table.keep_ranges(job.store, job.target, job.selection, names)
+        else:
+            for part in lost:
+                again_made = _write_range(job, part, towards=job.target)
+                if part.chunk not in {one.chunk for one in again_made}:
+                    with job.store.transaction():
+                        table.forget(job.store, job.target, [part.chunk], seen=part.chunk in listing)
+                made += again_made
+            made += _write_range(job, QueueRange(_end(exported), 0, ""), towards=job.target)
+        written = ChunksWritten(
+            chunks=tuple(dict.fromkeys(one.chunk for one in made)),
+            rows=sum(one.rows for one in made),
+            bytes=sum(one.size for one in made),
+            again=bool(lost) or ((again or all_lost) and any(one.chunk for one in exported)),
+            lost=len({one.chunk for one in lost} - plain),
+            sealed=bool(plain) and (again or bool(lost)),
+        )
+        return replace(done, written=written)
+
+    def update_manifest(self, *, written: bool) -> None:
+        """Rewrite the manifest if it does not match the chunks. Raises SyncFolderError."""
+        folder, known = self._job.folder, table.known(self._job.store, self._job.target)
+        said, whole = folder.manifest()
+        there = {
+            name: About() if one.sealed else _stored_about(known.get(name)) or said.get(name, About())
+            for name, one in folder.list().items()
+            if not one.problem and (name not in known or known[name]["state"] != "broken")
+        }
+        if written or (there and not whole) or set(there) != set(said):
+            folder.write_manifest(there)
+
+    def plain(self) -> list[str]:
+        """Return the chunks of an encrypted folder that are not encrypted."""
+        if self._job.key is None:
+            return []
+        return [name for name, chunk in self._job.folder.list().items() if not chunk.sealed and not chunk.problem]
+
+    def status(self, whole: GitStatus, *, is_written: bool) -> GitStatus:
+        """Return the status with that of the chunks; ``is_written``: an export would write them."""
+        job, listing = self._job, self._job.folder.list()
+        exported = table.exported_ranges(job.store, job.target, job.selection)
+        missing = {one.chunk for one in exported} - {"", *listing}
+        refused = [row for row in table.known(job.store, job.target).values() if table.is_refused(row)]
+        return replace(
+            whole,
+            chunks=len(listing),
+            waiting=len(new_chunks(job, listing, job.names)),
+            unsent=self._has_unsent() if is_written else whole.unsent,
+            refused=tuple(ChunkRefusal(row["chunk"], row["reason"]) for row in refused if row["chunk"] in listing),
+            elsewhere=len(missing & on_other_branches(job.folder.root)) if missing else 0,
+        )
+
+    def _has_unsent(self) -> bool:
+        job = self._job
+        cursor = _end(table.exported_ranges(job.store, job.target, job.selection))
+        while True:
+            changes = _changes(job, cursor, towards=job.target)
+            found = _not_in_folder(job, changes.mutations, towards=job.target)
+            if found or not changes.more:
+                return bool(found)
+            cursor = changes.upto
+
+
+class _Written(NamedTuple):
     """A chunk that holds what was exported; ``size`` is 0 when its file was there already."""
 
     chunk: str
     rows: int
     size: int
-
-
-def export(job: Job, *, again: bool = False) -> ChunksWritten:
-    """Write the changes that the folder does not have yet; ``again`` writes everything, whoever it came from.
-
-    A chunk is noted after its file is in place: a crash in between writes the same file again.
-
-    Raises SyncFolderError: the folder cannot be written. What was written before stays, and is noted.
-    """
-    listing, known = job.folder.list(), table.known(job.store, job.target)
-    exported = table.exported_ranges(job.store, job.target, job.selection)
-    lost, all_lost = _lost_ranges(job, listing, known, exported)
-    plain = set(job.plain_chunks())
-    made: list[_Written] = []
-    if again or all_lost:
-        made += _write_range(job, QueueRange(0, 0, ""), towards="")
-        names = {one.chunk for one in made}
-        with job.store.transaction():
-            table.forget(job.store, job.target, {name for name in known if name not in listing} - names)
-            table.keep_ranges(job.store, job.target, job.selection, names)
-    else:
-        for part in lost:
-            again_made = _write_range(job, part, towards=job.target)
-            if part.chunk not in {one.chunk for one in again_made}:
-                with job.store.transaction():
-                    table.forget(job.store, job.target, [part.chunk], seen=part.chunk in listing)
-            made += again_made
-        made += _write_range(job, QueueRange(_end(exported), 0, ""), towards=job.target)
-    return ChunksWritten(
-        chunks=tuple(dict.fromkeys(one.chunk for one in made)),
-        rows=sum(one.rows for one in made),
-        bytes=sum(one.size for one in made),
-        again=bool(lost) or ((again or all_lost) and any(one.chunk for one in exported)),
-        lost=len({one.chunk for one in lost} - plain),
-        sealed=bool(plain) and (again or bool(lost)),
-    )
-
-
-def has_unsent(job: Job) -> bool:
-    """Return whether an export would write something that changed since the last one."""
-    cursor = _end(table.exported_ranges(job.store, job.target, job.selection))
-    while True:
-        changes = _changes(job, cursor, towards=job.target)
-        found = _not_in_folder(job, changes.mutations, towards=job.target)
-        if found or not changes.more:
-            return bool(found)
-        cursor = changes.upto
-
-
-def elsewhere(job: Job) -> int:
-    """Count the chunks written here that only other branches have."""
-    exported = table.exported_ranges(job.store, job.target, job.selection)
-    missing = {one.chunk for one in exported} - {"", *job.folder.list()}
-    return len(missing & on_other_branches(job.folder.root)) if missing else 0
-
-
-def update_manifest(job: Job, *, written: bool) -> None:
-    """Rewrite the manifest if it does not match the chunks."""
-    known = table.known(job.store, job.target)
-    said, whole = job.folder.manifest()
-    there = {
-        name: About() if one.sealed else _stored_about(known.get(name)) or said.get(name, About())
-        for name, one in job.folder.list().items()
-        if not one.problem and (name not in known or known[name]["state"] != "broken")
-    }
-    if written or (there and not whole) or set(there) != set(said):
-        job.folder.write_manifest(there)
 
 
 def _stored_about(row: Row | None) -> About | None:
@@ -157,7 +192,6 @@ def _changes(job: Job, cursor: int, *, towards: str) -> Changes:
 
 
 def _not_in_folder(job: Job, mutations: Sequence[Mutation], *, towards: str) -> list[Mutation]:
-    """Return the changes that no chunk of the folder holds."""
     present = table.present(job.store, job.target, [one.seq for one in mutations]) if towards else set()
     return [one for one in mutations if one.seq not in present]
 
