@@ -195,11 +195,6 @@ def project_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return project_option(all_option(function))
 
 
-def place_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --scope and --project."""
-    return scope_option(project_option(function))
-
-
 # The field that holds the rows, of the results that are lists.
 _ROWS = ("items", "entities", "runs", "relations", "files")
 
