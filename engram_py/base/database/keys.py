@@ -357,7 +357,7 @@ def _sources(state: State | None) -> list[Callable[[], bytes]]:
 
 
 def opens(path: Path, key: bytes) -> bool:
-    """Return whether a key opens an encrypted file. Raises EncryptionMissingError."""
+    """Return whether a key opens an encrypted file. Raises StoreError (encryption_not_installed)."""
     with contextlib.closing(open_to_read(path, key, "mode=ro&immutable=1")) as connection:
         try:
             connection.execute("select 1 from sqlite_master").fetchone()

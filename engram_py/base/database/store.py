@@ -71,7 +71,7 @@ class Store:
     """An open ``engram.db``. Safe to use from several threads; other processes are waited for.
 
     Raises (``open``):
-        DataDirError, NetworkFilesystemError: the directory cannot be used.
+        DataDirError, StoreError (network_filesystem): the directory cannot be used.
         StoreTooNewError, StoreForeignError, StoreDamagedError, StoreKeyError: the file is left as it is.
     """
 

@@ -190,8 +190,9 @@ def stop_server(data_dir: Path, instance: str, secret: str) -> int | None:
 
 
 def _ensure_server(instance: str, port: int, secret: str, data_dir: Path) -> None:
-    """Raises PortTakenError, NotStartedError."""
-    from engram_py.interfaces.web.access import NotStartedError, PortTakenError
+    """Raises PortTakenError, ServeError (not_started)."""
+    from engram_py.base.errors import ServeError
+    from engram_py.interfaces.web.access import PortTakenError
 
     found = _instance_at(port, secret)
     if found is None:
@@ -202,7 +203,11 @@ def _ensure_server(instance: str, port: int, secret: str, data_dir: Path) -> Non
             time.sleep(_PAUSE)
             found = _instance_at(port, secret)
     if found is None:
-        raise NotStartedError(port, _SECONDS)
+        raise ServeError(
+            f"no server answered on port {port} within {_SECONDS:.0f} seconds",
+            hint=f"`engram serve {port}` in a terminal says why",
+            code="not_started",
+        )
     if found != instance:
         raise PortTakenError(port, "serves another memory" if found else "is another program's")
     if not _has_page(port, secret):

@@ -9,11 +9,12 @@ from typing import Any
 
 from engram_py.base.capture.redact import redact
 from engram_py.base.capture.session_id import clean_session_id
-from engram_py.base.errors import EmptyFieldError, InvalidArgumentError, TextTooLongError
+from engram_py.base.errors import EmptyFieldError, InvalidArgumentError, NotFoundError, TextTooLongError
+from engram_py.base.reasons import operation, sentence
 from engram_py.base.text.normalize import check_text
 from engram_py.base.times import canonical
 from engram_py.memory.observations.arguments import MAX_ID, clamp, live_observation
-from engram_py.memory.observations.errors import JudgmentNotFoundError, RelationNotFoundError
+from engram_py.memory.observations.errors import JudgmentNotFoundError
 from engram_py.memory.observations.values import Editor, Observation
 from engram_py.memory.projects.projects import Core
 from engram_py.memory.relations import table
@@ -163,10 +164,14 @@ class Relations:
         return RelationPage(total, limit, offset, tuple(found))
 
     def get(self, relation_id: int) -> Relation:
-        """Return one relation. Raises RelationNotFoundError."""
+        """Return one relation. Raises NotFoundError (relation_not_found)."""
         found = table.by_id(self._store, relation_id) if 1 <= relation_id <= MAX_ID else None
         if found is None:
-            raise RelationNotFoundError(relation_id)
+            raise NotFoundError(
+                f"no relation {relation_id}",
+                hint=sentence(operation("unjudged"), " lists the open ones"),
+                code="relation_not_found",
+            )
         return found
 
     def stats(self, project: str | None = None, *, all_projects: bool = False) -> RelationStats:

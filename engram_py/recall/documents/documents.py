@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from engram_py.base.database.runs import NamedLease
 from engram_py.base.dataclass import asdict, replace
-from engram_py.base.errors import EmptyQueryError, InvalidArgumentError, StoreError
+from engram_py.base.errors import ConflictError, EmptyQueryError, InvalidArgumentError, InvalidInputError, StoreError
 from engram_py.base.files import expanded, real_path
 from engram_py.base.git.repository import Repository, find_repository
 from engram_py.base.lazy import logger_of
@@ -27,11 +27,9 @@ from engram_py.recall.documents.values import (
     GIT,
     Cleaned,
     Collection,
-    CollectionExistsError,
     CollectionNotFoundError,
     CollectionUpdate,
     DocumentNotFoundError,
-    NotAFolderError,
     Removed,
     Telling,
     Tour,
@@ -76,7 +74,7 @@ class Collections:
     ) -> CollectionUpdate:
         """Add a folder, or a file, as a collection of the project, and index it.
 
-        Raises NotAFolderError, CollectionExistsError, InvalidArgumentError for a name that cannot be one.
+        Raises InvalidInputError (not_a_folder, or a name that cannot be one), ConflictError (collection_exists).
         """
         from engram_py.base.capture.redact import redact, refuse_secret
 
@@ -84,12 +82,20 @@ class Collections:
             refuse_secret(argument, value)
         root = real_path(expanded(path))
         if not root.exists():
-            raise NotAFolderError(path)
+            raise InvalidInputError(
+                f"{path!r} is no folder or file that can be read",
+                hint="give an existing folder or file",
+                code="not_a_folder",
+            )
         with self._store.transaction():
             place = self._projects.for_write(project)
             called = _checked_name(name or root.name)
             if any(collection.name == called for collection in table.collections(self._store, [place.project])):
-                raise CollectionExistsError(called)
+                raise ConflictError(
+                    f"there is a collection {called!r} already",
+                    hint="give another --name, or remove it with `collection remove`",
+                    code="collection_exists",
+                )
             self._make(
                 place.project,
                 called,

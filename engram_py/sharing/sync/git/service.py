@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from engram_py.base.database.runs import NamedLease
 from engram_py.base.dataclass import replace
-from engram_py.base.errors import InvalidArgumentError
+from engram_py.base.errors import InvalidArgumentError, SyncError
 from engram_py.base.reasons import Told
 from engram_py.memory.privacy import provenance
 from engram_py.memory.privacy.signatures import Keyring, is_key
@@ -18,13 +18,7 @@ from engram_py.memory.projects import table as project_table
 from engram_py.memory.projects.projects import Core
 from engram_py.memory.writing.trust import undecided
 from engram_py.sharing.sync.chunk import CHUNK_BYTES, MOST_PLAIN_BYTES
-from engram_py.sharing.sync.errors import (
-    EncryptionChangedError,
-    PassphraseMissingError,
-    PlainExportRefusedError,
-    SyncFolderError,
-    WrongPassphraseError,
-)
+from engram_py.sharing.sync.errors import PassphraseMissingError, SyncFolderError
 from engram_py.sharing.sync.git import exporter, hooks, table
 from engram_py.sharing.sync.git.folder import NAME, uncommitted
 from engram_py.sharing.sync.git.importer import Importer, has_news, new_chunks
@@ -99,7 +93,12 @@ class GitSync:
         owners = self._owners(place, all_projects=all_projects)
         key = self._key(place, secret, owners, encrypt=encrypt)
         if key is not None and before is None and said is None and secret is None and write:
-            raise PlainExportRefusedError(str(place.folder.path), key.parameters.key_id)
+            raise SyncError(
+                f"{place.folder.path} has no encryption.json, but this machine encrypts the project with key "
+                f"{key.parameters.key_id}; nothing was written",
+                hint="bring it back with `git checkout -- .engram/encryption.json`, or run `engram sync --encrypt`",
+                code="plain_export_refused",
+            )
         job = self._job(place, key, all_projects=all_projects, allow_plain=allow_plain, progress=progress)
         self._places.confirm(place)
         if key is not None:
@@ -379,7 +378,12 @@ class GitSync:
         if kept is not None and kept.parameters == said:
             return kept
         if secret is None and kept is not None:
-            raise EncryptionChangedError(path, kept.parameters.key_id, said.key_id)
+            raise SyncError(
+                f"{path} is now encrypted with key {said.key_id} instead of {kept.parameters.key_id}; "
+                "nothing was read or written",
+                hint="ask who changed encryption.json; `engram sync --encrypt` takes the new passphrase",
+                code="encryption_changed",
+            )
         if secret is None:
             raise PassphraseMissingError(path)
         return _opened(secret, said, path)
@@ -439,7 +443,11 @@ def _opened(secret: bytes, said: Parameters, path: str) -> SealingKey:
     try:
         return derived_key(secret, said)
     except WrongSecretError as exc:
-        raise WrongPassphraseError(path) from exc
+        raise SyncError(
+            f"this passphrase or key file does not open {path}; nothing was read or written",
+            hint="ask the person who encrypted it, then run `engram sync --encrypt` or `--encrypt-with KEYFILE`",
+            code="wrong_passphrase",
+        ) from exc
 
 
 def _plain_warning(chunks: Sequence[str]) -> str:
