@@ -296,7 +296,6 @@ OPERATIONS: dict[str, Callable[[Admin, AdminArguments], Awaitable[Any]]] = {
 
 
 def _json_ready(value: Any) -> Any:
-    """Return the value with its times as text."""
     return json.loads(json.dumps(value, default=_utc))
 
 

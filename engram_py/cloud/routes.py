@@ -307,7 +307,6 @@ def _is_compressed(request: Request) -> bool:
 
 
 async def _decompressed(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Yield a body that is decompressed piece by piece as it arrives."""
     stream = zlib.decompressobj(_GZIP)
     async for packed in pieces:
         piece, full = packed, True

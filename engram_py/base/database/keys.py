@@ -213,7 +213,6 @@ def _name(kept: Kept) -> str:
 
 
 def _fetched(kept: Kept) -> bytes:
-    """Raises NoKey."""
     if kept.kind != "file":
         with contextlib.suppress(OSError, InvalidKeyError):
             key = parsed(read_bounded(_in_memory(kept.id), _MOST_BYTES).decode("ascii", "replace"), "the key")

@@ -204,9 +204,9 @@ class Anchors:
             observations=len(by_id),
             anchors=len(every),
             states=dict(sorted(Counter("elsewhere" if state.elsewhere else state.state for state in every).items())),
-            stale=_lines(rows, by_id, lambda state: state.stale),
+            stale=_stale_lines(rows, by_id, lambda state: state.stale),
             warnings=tuple(warnings),
-            elsewhere=_lines(rows, by_id, lambda state: state.elsewhere),
+            elsewhere=_stale_lines(rows, by_id, lambda state: state.elsewhere),
         )
 
     def stale(
@@ -220,7 +220,7 @@ class Anchors:
         names = [name for name in sorted(here.names) if projects is None or name in projects]
         rows = [row for name in names for row in table.anchored(self._store, name, limit=_MOST_REVIEWED)]
         rows = [row for row in rows if row.id not in without]
-        return _lines(rows, self._states(rows, Deadline(), here), lambda state: state.stale)[:limit]
+        return _stale_lines(rows, self._states(rows, Deadline(), here), lambda state: state.stale)[:limit]
 
     def _here(self) -> CurrentRepository:
         from engram_py.memory.anchors.worktree import CurrentRepository
@@ -228,12 +228,11 @@ class Anchors:
         return CurrentRepository(self._store, self._journal, self._projects)
 
 
-def _lines(
+def _stale_lines(
     rows: Sequence[Observation],
     states: Mapping[int, Sequence[AnchorState]],
     wanted: Callable[[AnchorState], bool],
 ) -> tuple[StaleLine, ...]:
-    """Return the observations that have a state which is ``wanted``."""
     lines = []
     for row in rows:
         if some := tuple(filter(wanted, states.get(row.id, ()))):

@@ -59,7 +59,7 @@ _SENTENCE_END = regex(r"(?<=[.!?。！？])\s+|\n")
 
 def statements(text: str) -> Iterator[str]:
     """Yield the sentences of a prompt that say something lasting about who wrote it."""
-    for sentence in _SENTENCE_END.split(_own_words(text[:_READ_CHARS])):
+    for sentence in _SENTENCE_END.split(_without_code_and_quotes(text[:_READ_CHARS])):
         said = " ".join(sentence.split())
         if len(said) > LONGEST_SENTENCE_CHARS or said.endswith(("?", "？")) or not _STATEMENT.match(said):
             continue
@@ -74,8 +74,7 @@ def names_in(statement: str) -> list[str]:
     return list(dict.fromkeys([found[1], found[1].split()[0]])) if found else []
 
 
-def _own_words(text: str) -> str:
-    """Return a prompt without the code and the lines that it quotes."""
+def _without_code_and_quotes(text: str) -> str:
     parts = text.split("```")[::2]
     return "\n".join(line for part in parts for line in lines_of(part) if not line.lstrip().startswith((">", "|")))
 

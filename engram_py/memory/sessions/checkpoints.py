@@ -122,7 +122,6 @@ class Checkpoints:
 
 
 def _as_text(data: bytes) -> tuple[Literal["utf-8", "base64"], str]:
-    """Return the bytes as JSON can hold them."""
     try:
         text = data.decode()
     except UnicodeDecodeError:
@@ -131,7 +130,7 @@ def _as_text(data: bytes) -> tuple[Literal["utf-8", "base64"], str]:
 
 
 def _without_secrets(content: bytes) -> tuple[bytes, int]:
-    """Return the bytes without secrets, and how many there were. What is not UTF-8 is read byte by byte."""
+    """Return the bytes without secrets, and the number of secrets. Bytes that are not UTF-8 are read as Latin-1."""
     try:
         encoding, text = "utf-8", content.decode()
     except UnicodeDecodeError:

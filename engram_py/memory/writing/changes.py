@@ -192,7 +192,7 @@ class Changes:
 
 
 def _values(item: _Item) -> tuple[str, str]:
-    """Return what one field was and became, as it is said: the projects of a move, the two types of a retag."""
+    """Return the value of one field before and after, in words: the projects of a move, the types of a retag."""
     kind = _kind(item)
     if kind == "merge":
         return ", ".join(item.before["names"]), item.key
@@ -213,7 +213,6 @@ def _verdict(found: Relation) -> str:
 
 
 def _present(row: Observation, names: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the fields of a change are now."""
     derived = {"text": table.text_mark(row.title, row.content), "archived": row.lifecycle == "archived"}
     derived["saved"] = row.deleted_at is None
     return {name: derived[name] if name in derived else getattr(row, name) for name in names}

@@ -308,7 +308,7 @@ class Entities(EntityReading):
     def count_mentions(self, *, until: float | None = None, rebuild: bool = False) -> Counted:
         """Count the names in what was saved and said since the last pass, until then (``time.monotonic``); what is
         left is read by the next. ``rebuild`` forgets the counts and begins again."""
-        return count_mentions(self._store, authors=self._authors, until=until, rebuild=rebuild)
+        return count_mentions(self._store, authors=self._authors_by_project, until=until, rebuild=rebuild)
 
     def rewrite_summaries(self, now: datetime | None = None, *, until: float | None = None) -> Rewritten:
         """Bring derived summaries up to date, supersede facts that contradict later ones, and shorten what was replaced
@@ -327,8 +327,7 @@ class Entities(EntityReading):
     def _summaries(self) -> Summaries:
         return Summaries(self._store, self._journal, self._observations, self._relations, self._facts.rules)
 
-    def _authors(self) -> Mapping[str, list[str]]:
-        """Return the authors of the commits here, by project."""
+    def _authors_by_project(self) -> Mapping[str, list[str]]:
         place, repository = self._projects.for_read(), self._projects.settings_here().repository
         if repository is None or not place.project or not repository.commit:
             return {}

@@ -211,14 +211,13 @@ class Saving:
                 return self._repeat(draft, old, prepared, place, session.id)
             saved = self._decide(draft, prepared, place, session.id, rules)
             notes = self._anchors.record(saved.id, saved.project, observed, saved.outcome)
-            notes = (*notes, *self._offered(saved, prepared), *self._switches.note(place.project, session.id))
+            notes = (*notes, *self._guard_offer(saved, prepared), *self._switches.note(place.project, session.id))
             saved = replace(saved, warnings=(*saved.warnings, *notes))
             if operation:
                 operation.remember(self._store, self._journal, saved)
         return saved
 
-    def _offered(self, saved: Saved, new: Prepared) -> tuple[Reason, ...]:
-        """Return what to say where the text offers a guard."""
+    def _guard_offer(self, saved: Saved, new: Prepared) -> tuple[Reason, ...]:
         if new.type not in REVIEW_MONTHS or saved.outcome not in ("added", "updated"):
             return ()
         return self._proposals().offer_note(self._store, saved.id, new.title, new.content)

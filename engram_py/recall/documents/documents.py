@@ -126,7 +126,7 @@ class Collections:
 
     def include(self, name: str, *, included: bool = True, project: str | None = None) -> Collection:
         """Let searches read a collection that nobody names, or not. Raises CollectionNotFoundError."""
-        self._ready_made(project)
+        self._make_git_and_docs(project)
         collection = self._named(name, project)
         with self._store.transaction():
             self._store.update("collections", {"id": collection.id}, {"included": int(included)})
@@ -169,7 +169,7 @@ class Collections:
         Until then (``time.monotonic``); what is left, the next update does. Another process that is at it is left to
         do it. Raises CollectionNotFoundError.
         """
-        self._ready_made(project)
+        self._make_git_and_docs(project)
         place = self._projects.for_read(project)
         if name is not None:
             chosen = [self._named(name, project)]
@@ -241,8 +241,7 @@ class Collections:
         place = self._projects.for_read(head=False)
         return table.collections(self._store, [place.project]) if place.project else []
 
-    def _ready_made(self, project: str | None) -> None:
-        """Make the collections ``git`` and ``docs`` of the project of this directory."""
+    def _make_git_and_docs(self, project: str | None) -> None:
         from engram_py.recall.documents.files import DOCS as DOCUMENTS
 
         repository = self._repository()
@@ -293,7 +292,6 @@ def _names(collection: str | None) -> list[str] | None:
 
 
 def _checked_name(name: str) -> str:
-    """Return a collection's name. Raises InvalidArgumentError."""
     called = "-".join(name.strip().split())[:_NAME_CHARS]
     if not called or "/" in called or called in READY_MADE or called.startswith("."):
         raise InvalidArgumentError("name", name, expected=f"a word that is not {' or '.join(READY_MADE)}, without /")

@@ -98,7 +98,7 @@ def _records(root: Path, ids: Sequence[str], deadline: Deadline, files: str) -> 
 
 
 def _commit(record: bytes) -> Commit:
-    """Return the commit in a record of git's. Raises ValueError: it is none."""
+    """Return the commit in a record of git's output. Raises ValueError."""
     fields = record.decode("utf-8", "replace").split("\0")
     commit, author, at, subject, body, trailers = fields[: len(_FIELDS)]
     moment = parse_time(at)

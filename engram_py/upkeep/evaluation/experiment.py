@@ -214,14 +214,13 @@ def _ended(
         except subprocess.TimeoutExpired:
             return None
         finally:
-            _end(process)
+            _kill_with_children(process)
             if log is not None and out.tell() > _LOG_BYTES:
                 out.truncate(_LOG_BYTES)
         return process.returncode
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a program with all that it started."""
+def _kill_with_children(process: subprocess.Popen[bytes]) -> None:
     with suppress(OSError):
         if hasattr(os, "killpg"):
             os.killpg(process.pid, signal.SIGKILL)
