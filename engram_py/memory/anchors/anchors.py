@@ -19,7 +19,7 @@ from engram_py.memory.projects.projects import Core
 
 # Imported where they are needed: most searches show nothing that changed, most saves name no file.
 if TYPE_CHECKING:
-    from engram_py.memory.anchors.record import Observed
+    from engram_py.memory.anchors.record import ObservedFiles
     from engram_py.memory.anchors.worktree import CurrentRepository
 
 _MOST_CHECKED = 10_000  # observations of one check
@@ -85,7 +85,7 @@ class Anchors:
                 states[row] = unmerged_states(reason("not_in_history"), states[row])
         return states
 
-    def observe(self, files: Sequence[str], content: str) -> Observed | None:
+    def observe(self, files: Sequence[str], content: str) -> ObservedFiles | None:
         """Read the files that are listed and those the content's Where line names. To be called before the
         transaction that ``record``s it: no other process should wait while files are read."""
         if not files and "where" not in content.lower():
@@ -94,7 +94,7 @@ class Anchors:
 
         return observe(files, content, self._here())
 
-    def record(self, row: int, project: str, observed: Observed | None, outcome: Outcome) -> tuple[Told, ...]:
+    def record(self, row: int, project: str, observed: ObservedFiles | None, outcome: Outcome) -> tuple[Told, ...]:
         """Tie an observation to what was observed when its text was written. Call inside a transaction.
 
         A text that was rewritten is about the files it names now: those of its Where line replace the earlier ones,

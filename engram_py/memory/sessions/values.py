@@ -177,7 +177,7 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class TranscriptRead:
+class TranscriptReading:
     """The result of one look into a transcript: the turns that are new, and whether more of it waits for the next look.
 
     ``skipped`` is how many bytes of its beginning were never read, ``unreadable`` how many lines are no JSON.

@@ -29,7 +29,7 @@ from engram_py.memory.observations.values import (
     Changed,
     Editor,
     Observation,
-    Truncated,
+    TruncatedContent,
 )
 from engram_py.memory.privacy.provenance import reviewed
 from engram_py.memory.projects.projects import Core
@@ -39,7 +39,7 @@ from engram_py.memory.writing.save import adopted, expire, review_date
 
 if TYPE_CHECKING:
     from engram_py.memory.anchors.anchors import Anchors
-    from engram_py.memory.anchors.record import Observed
+    from engram_py.memory.anchors.record import ObservedFiles
     from engram_py.memory.sessions.sessions import Sessions
 
 
@@ -56,7 +56,7 @@ class _Edit:
 
     columns: dict[str, Any]
     redacted: int
-    truncation: Truncated | None
+    truncation: TruncatedContent | None
 
 
 class Editing:
@@ -110,7 +110,7 @@ class Editing:
             warnings=(reason("redacted", count=edit.redacted),) * bool(edit.redacted) + notes,
         )
 
-    def _observed(self, observation_id: int, change: Change) -> Observed | None:
+    def _observed(self, observation_id: int, change: Change) -> ObservedFiles | None:
         """Return the files that the new content names, read before the transaction begins."""
         if change.content is None and change.find is None:
             return None

@@ -30,7 +30,7 @@ from engram_py.memory.observations.values import (
     Outcome,
     RelationNote,
     Saved,
-    Truncated,
+    TruncatedContent,
 )
 from engram_py.memory.privacy.provenance import WAITS
 from engram_py.memory.privacy.switches import Switches
@@ -127,7 +127,7 @@ def _digest(operation_id: str) -> str:
 
 def _saved_from_json(text: str) -> Saved:
     values = json.loads(text)
-    values["truncation"] = Truncated(**values["truncation"]) if values["truncation"] else None
+    values["truncation"] = TruncatedContent(**values["truncation"]) if values["truncation"] else None
     values["candidates"] = tuple(Candidate(**candidate) for candidate in values["candidates"])
     values["warnings"] = kept(values["warnings"])
     values["replaced"] = tuple(RelationNote(**note) for note in values.get("replaced", ()))

@@ -32,7 +32,7 @@ from engram_py.recall.documents.values import (
     Opened,
     OpenedSeveral,
     Overview,
-    Skipped,
+    SkippedDocument,
     Telling,
 )
 from engram_py.recall.proximity import preview
@@ -84,21 +84,23 @@ class Opening:
     def open_several(self, names: str) -> OpenedSeveral:
         """Return the documents of a glob or a comma list; an unknown or too large one is listed with its reason."""
         opened: list[Opened] = []
-        skipped: list[Skipped] = []
+        skipped: list[SkippedDocument] = []
         for name in dict.fromkeys(part.strip() for part in names.split(",") if part.strip()):
             matching = self._matching(name) if any(char in name for char in "*?[") else [name]
             if not matching:
-                skipped.append(Skipped(name, "matches no document"))
+                skipped.append(SkippedDocument(name, "matches no document"))
             for path in matching:
                 try:
                     if len(opened) >= MOST_SEVERAL:
-                        skipped.append(Skipped(path, f"more than {MOST_SEVERAL} documents"))
+                        skipped.append(SkippedDocument(path, f"more than {MOST_SEVERAL} documents"))
                     elif (size := self._size(path)) > MOST_BYTES_OF_SEVERAL:
-                        skipped.append(Skipped(path, f"{size >> 10} KB, larger than {MOST_BYTES_OF_SEVERAL >> 10} KB"))
+                        skipped.append(
+                            SkippedDocument(path, f"{size >> 10} KB, larger than {MOST_BYTES_OF_SEVERAL >> 10} KB")
+                        )
                     else:
                         opened.append(self.open(path))
                 except EngramError as exc:
-                    skipped.append(Skipped(path, sentence(f"{exc.message}; ", exc.next_step)))
+                    skipped.append(SkippedDocument(path, sentence(f"{exc.message}; ", exc.next_step)))
         return OpenedSeveral(tuple(opened), tuple(skipped))
 
     # --- which document ------------------------------------------------------------------------------------

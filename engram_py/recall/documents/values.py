@@ -72,7 +72,7 @@ class Read:
 
 
 @dataclass(frozen=True, slots=True)
-class Skipped:
+class SkippedDocument:
     """A file that is not read, and why."""
 
     path: str
@@ -89,7 +89,7 @@ class CollectionUpdate:
     updated: int = 0
     unchanged: int = 0
     removed: int = 0
-    skipped: tuple[Skipped, ...] = ()
+    skipped: tuple[SkippedDocument, ...] = ()
     unfinished: bool = False
     warnings: tuple[Told, ...] = ()
 
@@ -138,7 +138,7 @@ class OpenedSeveral:
     """Several documents, and what could not be opened with its reason."""
 
     documents: tuple[Opened, ...]
-    skipped: tuple[Skipped, ...] = ()
+    skipped: tuple[SkippedDocument, ...] = ()
     warnings: tuple[Told, ...] = ()
 
 
