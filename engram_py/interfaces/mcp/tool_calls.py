@@ -286,7 +286,7 @@ def _answered(
 
 
 def _check_project(app: Engram, expected: str, tool: Tool, values: Mapping[str, Any]) -> None:
-    """Raises ProjectMismatchError where a call would write elsewhere than expected, InvalidProjectError."""
+    """Raises ConflictError where a call would write elsewhere than expected, InvalidProjectError."""
     from engram_py.memory.observations.arguments import check_owner, check_place
 
     ids = tool.named_ids(values)

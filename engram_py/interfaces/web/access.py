@@ -15,7 +15,6 @@ from html import escape
 from pathlib import Path
 
 from engram_py.base.database.errors import DataDirError
-from engram_py.base.errors import ServeError
 from engram_py.base.files import read_secret, reason, write_atomically
 from engram_py.interfaces.http.errors import HttpError
 
@@ -25,12 +24,6 @@ class NoPageError(HttpError):
 
     def __init__(self, path: str) -> None:
         super().__init__(f"no page is at {path[:200]}", hint="the links above lead to all pages")
-
-
-class PortTakenError(ServeError):
-    def __init__(self, port: int, why: str) -> None:
-        self.port = port
-        super().__init__(f"port {port} {why}", hint="choose another port: `engram open --port NUMBER`")
 
 
 KEY_NAME, TOKEN_NAME, LINKS = "page.key", "http.token", "page-links"
