@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import pkgutil
 import re
 import sqlite3
@@ -21,16 +22,17 @@ import engram_py
 from docs import limits, words
 from engram_py import Engram
 from engram_py.base.capture.redact import FLOATING, PREFIXED, SK_KINDS
-from engram_py.base.errors import EngramError
+from engram_py.base.errors import EngramError, ResponseError
 from engram_py.base.settings import SETTINGS, Setting, Settings, SettingValue
 from engram_py.interfaces.cli.main import cli
 from engram_py.interfaces.http import api  # noqa: F401 - registers the routes
 from engram_py.interfaces.http.routing import OPERATIONS
-from engram_py.interfaces.mcp import protocol as offers  # also defines an error
+from engram_py.interfaces.mcp import protocol as offers
 from engram_py.interfaces.mcp.profiles import PROFILES, declared
 from engram_py.interfaces.mcp.tool_registry import Tool
 from engram_py.memory.projects.settings_file import ALIASES, KEYS
 
+PACKAGE = Path(engram_py.__path__[0])
 EXAMPLE = Path(__file__).resolve().parent.parent / ".engram.example.json"
 # An option that this many commands have is described once, at the head of the page.
 _SHARED_BY = 3
@@ -224,30 +226,41 @@ def _table(db: sqlite3.Connection, name: str, sql: str) -> Iterator[str]:
 def errors() -> str:
     """Every error code by family."""
     for module in pkgutil.walk_packages(engram_py.__path__, "engram_py."):
-        if not module.name.endswith("__main__"):  # refusals stand where they are raised, or in a module of their own
+        if not module.name.endswith("__main__"):  # classes of errors stand in the rooms that raise them
             import_module(module.name)
-    families = [family for family in EngramError.__subclasses__() if family.__subclasses__()]
-    leaves = {family: list(_leaves(family)) for family in families}
-    _match(words.FAMILIES, [family.code for family in leaves])
-    _match(words.ERRORS, [leaf.code for found in leaves.values() for leaf in found])
+    families = [*EngramError.__subclasses__(), *ResponseError.__subclasses__()]
+    families.remove(ResponseError)
+    codes = {family: {leaf.code for leaf in _leaves(family)} for family in families}
+    for family, code in _raised(families):
+        codes[family].add(code)
+    _match(words.FAMILIES, [family.code for family in codes])
+    _match(words.ERRORS, [code for found in codes.values() for code in found])
     lines: list[str] = []
-    for family, found in leaves.items():
+    for family, found in codes.items():
         lines += [f"## {family.code}", "", f"`{family.__name__}`: {words.FAMILIES[family.code]}", ""]
-        lines += sorted(f"- {_names(leaf)}: {words.ERRORS[leaf.code]}" for leaf in found)
+        lines += sorted(f"- `{code}`: {words.ERRORS[code]}" for code in found)
         lines.append("")
     return "\n".join(lines)
-
-
-def _names(leaf: type[EngramError]) -> str:
-    """The code, and the class where it is not the code in capitals."""
-    derived = "".join(word.capitalize() for word in re.split("[_-]", leaf.code)) + "Error"
-    return f"`{leaf.code}`" + ("" if leaf.__name__ == derived else f" (`{leaf.__name__}`)")
 
 
 def _leaves(family: type[EngramError]) -> Iterator[type[EngramError]]:
     for one in family.__subclasses__():
         yield one
         yield from _leaves(one)
+
+
+def _raised(families: Iterable[type[EngramError]]) -> Iterator[tuple[type[EngramError], str]]:
+    """The codes of errors that are raised as their family, from the source. Each such call names its code in quotes."""
+    named = {family.__name__: family for family in families}
+    for file in sorted(PACKAGE.rglob("*.py")):
+        for call in ast.walk(ast.parse(file.read_text("utf-8"))):
+            name = ast.unparse(call.func).rpartition(".")[2] if isinstance(call, ast.Call) else ""
+            if isinstance(call, ast.Call) and name in named:
+                code = next((given.value for given in call.keywords if given.arg == "code"), None)
+                if not isinstance(code, ast.Constant):
+                    raise SystemExit(f"{file}:{call.lineno}: give the {name} a code in quotes")
+                if code.value != named[name].code:
+                    yield named[name], str(code.value)
 
 
 def redacted_kinds() -> str:

@@ -15,11 +15,12 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import pytest
 
 from engram_py import Draft, Engram
+from engram_py.base.errors import EngramError
 from engram_py.base.reasons import Reason, Sentence, Told
 from engram_py.base.settings import Settings
 from engram_py.interfaces.wording.reasons import spelled
@@ -30,6 +31,8 @@ from tests.memory.anchors.repositories import AUTH, Repo, lines
 # No Python reads values in each other so deeply: 3.11 reads a thousand, 3.13 ten thousand, 3.14 what its stack holds.
 DEEP = 200_000
 START = datetime(2026, 3, 1, 10, 0, tzinfo=UTC)
+
+Raised = TypeVar("Raised", bound=EngramError)
 
 
 class FakeClock:
@@ -55,6 +58,11 @@ def system_zone(patch: pytest.MonkeyPatch, name: str) -> Iterator[None]:
         time.tzset()
         yield
     time.tzset()
+
+
+def raising(family: type[Raised], code: str, *, match: str | None = None) -> pytest.RaisesExc[Raised]:
+    """Expect an error of this family with this code."""
+    return pytest.raises(family, match=match, check=lambda error: error.code == code)
 
 
 def names(notes: Iterable[Told]) -> list[str]:

@@ -1,15 +1,17 @@
 """The root of the error tree: the families that a caller catches, and the refusals that every room shares.
 
-A room's own are in its ``errors.py``. Each takes the facts, keeps them as attributes, and words the message itself;
-``hint`` is the next step, ``code`` is stable and for programs: the name of the class in small letters (``empty_field``)
-where the class says no other.
+A failure that one place raises is its family with a ``code``, worded there. One that several places raise, or that
+somebody catches, is a class in the ``errors.py`` of its room: it takes the facts and words the message itself. Its code
+is its name in small letters (``empty_field``) where it says no other.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from engram_py.base.reasons import Sentence
 
 
@@ -17,11 +19,10 @@ class EngramError(Exception):
     """The root: a failure with a message that states the fact, and a hint that names the next step.
 
     ``told`` and ``next_step`` are the message and the hint with the operations and reasons that they name as values:
-    an interface spells them its own way. ``shown`` names the facts that ``details`` adds.
+    an interface spells them its own way. ``code`` is stable and for programs; ``facts`` are what ``details`` adds.
     """
 
-    code: ClassVar[str] = "engram_error"
-    shown: ClassVar[tuple[str, ...]] = ()
+    code = "engram_error"
     exit_code = 1  # of the command that ends with it
 
     def __init_subclass__(cls) -> None:
@@ -29,8 +30,12 @@ class EngramError(Exception):
             words = "".join(f"_{char.lower()}" if char.isupper() else char for char in cls.__name__)
             cls.code = words.removeprefix("_").removesuffix("_error")
 
-    def __init__(self, message: str | Sentence, *, hint: str | Sentence) -> None:
+    def __init__(
+        self, message: str | Sentence, *, hint: str | Sentence, code: str = "", facts: Mapping[str, Any] | None = None
+    ) -> None:
         super().__init__(str(message))
+        self.code = code or self.code
+        self.facts = dict(facts or {})
         self.message = str(message)
         self.told, self.next_step = message, hint
 
@@ -40,9 +45,8 @@ class EngramError(Exception):
         return str(self.next_step)
 
     def details(self) -> dict[str, Any]:
-        """Return the failure as JSON-ready facts: ``error_code``, ``message``, ``hint``, and what the leaf adds."""
-        facts = {name: getattr(self, name) for name in self.shown}
-        return {"error_code": self.code, "message": self.message, "hint": self.hint} | facts
+        """Return the failure as JSON-ready facts: ``error_code``, ``message``, ``hint``, and its own."""
+        return {"error_code": self.code, "message": self.message, "hint": self.hint} | self.facts
 
 
 class InvalidInputError(EngramError):
@@ -89,22 +93,41 @@ class CloudError(EngramError):
     code = "cloud_error"
 
 
-class EmptyFieldError(InvalidInputError):
-    shown = ("field",)
+class ResponseError(EngramError):
+    """A failure that is the response to an HTTP request, with its status and headers."""
 
+    status = 400
+    headers: Mapping[str, str] = {}
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str,
+        code: str = "",
+        facts: Mapping[str, Any] | None = None,
+        status: int | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(message, hint=hint, code=code, facts=facts)
+        self.status = status or self.status
+        self.headers = headers or self.headers
+
+
+class EmptyFieldError(InvalidInputError):
     def __init__(self, field: str) -> None:
         self.field = field
-        super().__init__(f"{field} is empty", hint=f"give {field} at least one visible character; nothing was saved")
+        hint = f"give {field} at least one visible character; nothing was saved"
+        super().__init__(f"{field} is empty", hint=hint, facts={"field": field})
 
 
 class TextTooLongError(InvalidInputError):
-    shown = ("field", "size", "limit")
-
     def __init__(self, field: str, size: int, limit: int) -> None:
         self.field, self.size, self.limit = field, size, limit
         super().__init__(
             f"{field} has {size:,} characters, the limit is {limit:,}",
             hint=f"shorten {field}; longer text belongs in content",
+            facts={"field": field, "size": size, "limit": limit},
         )
 
 
@@ -119,8 +142,6 @@ class InvalidTextError(InvalidInputError):
 class InvalidArgumentError(InvalidInputError):
     """One argument is invalid. Of arguments that do not go together ``said`` is the message, ``step`` the hint."""
 
-    shown = ("argument",)
-
     def __init__(
         self, argument: str, value: object = None, *, expected: str = "", said: str = "", step: str = ""
     ) -> None:
@@ -128,21 +149,13 @@ class InvalidArgumentError(InvalidInputError):
         shown = repr(value)
         shown = shown if len(shown) <= 80 else shown[:77] + "..."
         told = f"{argument} is {'missing' if value is None else shown}"
-        super().__init__(said or told, hint=step or f"{argument} must be {expected}")
+        super().__init__(said or told, hint=step or f"{argument} must be {expected}", facts={"argument": argument})
 
 
 class EmptyQueryError(InvalidInputError):
     def __init__(self, text: str) -> None:
         self.text = text[:80]
         super().__init__(f"nothing to search for in {self.text!r}", hint="give at least one word, number, #id or type")
-
-
-class NoHomeError(InvalidInputError):
-    def __init__(self, needed: str) -> None:
-        super().__init__(
-            f"there is no home directory to find {needed} in: HOME is not set, and this account has none",
-            hint="set HOME to a folder of your own",
-        )
 
 
 class NotConfirmedError(InvalidInputError):
@@ -166,12 +179,4 @@ class OperationExpiredError(NotFoundError):
         super().__init__(
             "the memory that this operation_id saved is deleted",
             hint="use a new operation_id to save it again; nothing was written",
-        )
-
-
-class OperationConflictError(ConflictError):
-    def __init__(self) -> None:
-        super().__init__(
-            "operation_id was used before with other arguments",
-            hint="use a new operation_id for a new save; nothing was written",
         )

@@ -152,13 +152,18 @@ def lines_of(text: str, *, ends: bool = False) -> list[str]:
 
 
 def in_home(relative: str) -> Path:
-    """Return a path in the home directory. Raises NoHomeError."""
+    """Return a path in the home directory. Raises InvalidInputError (no_home)."""
     try:
         return Path.home() / relative
     except RuntimeError as exc:
-        from engram_py.base.errors import NoHomeError
+        from engram_py.base.errors import InvalidInputError
 
-        raise NoHomeError(relative or "the files of agents") from exc
+        raise InvalidInputError(
+            f"there is no home directory to find {relative or 'the files of agents'} in: HOME is not set, "
+            "and this account has none",
+            hint="set HOME to a folder of your own",
+            code="no_home",
+        ) from exc
 
 
 def expanded(path: Path | str) -> Path:

@@ -386,8 +386,9 @@ def setting_values(folder: Path, environ: Mapping[str, str] | None = None) -> tu
 def _resolved(
     folder: Path, environ: Mapping[str, str], settings: Iterable[Setting], warnings: list[Told]
 ) -> Iterator[SettingValue]:
-    """Yield the value of each: of its variable, else of the file, else its default. What is ignored counts for none."""
-    kept = _config_file(folder / CONFIG_NAME, warnings)
+    """Yield the value of each setting: from its variable, else from the file, else its default. An invalid value counts
+    as missing."""
+    kept = _settings_in_file(folder / CONFIG_NAME, warnings)
     for setting in settings:
         variable = setting.variable
         for source, name, raw in (
@@ -406,8 +407,7 @@ def _resolved(
             yield SettingValue(setting, setting.default, "default")
 
 
-def _config_file(path: Path, warnings: list[Told]) -> dict[str, object]:
-    """Return what the file says of settings that belong there."""
+def _settings_in_file(path: Path, warnings: list[Told]) -> dict[str, object]:
     try:
         raw = json.loads(path.read_text(encoding="utf-8-sig"))
         if not isinstance(raw, dict):
@@ -485,7 +485,7 @@ def keep_setting(folder: Path, name: str, value: object) -> None:
 
 def is_kept(folder: Path, name: str) -> bool:
     """Return whether ``config.json`` says anything of the setting, be it that it is empty."""
-    return name in _config_file(folder / CONFIG_NAME, [])
+    return name in _settings_in_file(folder / CONFIG_NAME, [])
 
 
 def following(folder: Path, name: str) -> Callable[[], str]:

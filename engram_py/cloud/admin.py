@@ -13,13 +13,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from engram_py.base.lazy import regex
 from engram_py.cloud.accounts import SHOWN_CHARS, new_token, token_hash
 from engram_py.cloud.database import MOST_AUDIT_LINES, NEWEST_LINES, AuditLine, Connection, one, record_audit, rows
-from engram_py.cloud.errors import (
-    AccountExistsError,
-    InvalidRequestError,
-    UnknownAccountError,
-    UnknownAddressError,
-    UnknownTokenError,
-)
+from engram_py.cloud.errors import CloudServerError, InvalidRequestError, UnknownAccountError, UnknownAddressError
 from engram_py.cloud.validation import EVERY_PROJECT
 from engram_py.sharing.sync.mutation import PROJECT_LIMIT_CHARS
 
@@ -192,7 +186,12 @@ class Admin:
         name = given.account()
         values = {"name": name, "kind": given.kind, "role": given.role}
         if await one(self._connection, _ADD_ACCOUNT, values) is None:
-            raise AccountExistsError(name)
+            raise CloudServerError(
+                f"account {name!r} exists already",
+                hint="`engram cloud tokens add NAME` gives it another token",
+                code="account_exists",
+                status=409,
+            )
         await self._log("users add", target=name)
         grants = [*(("read", project) for project in given.read), *(("write", project) for project in given.write)]
         for access, project in grants:
@@ -231,7 +230,12 @@ class Admin:
         values = {"id": given.id, "actor": self._actor, "reason": given.reason}
         row = await one(self._connection, _REVOKE, values)
         if row is None:
-            raise UnknownTokenError(str(given.id))
+            raise CloudServerError(
+                f"no token {str(given.id)[:20]!r}",
+                hint="`engram cloud tokens list` shows their numbers",
+                code="unknown_token",
+                status=404,
+            )
         await self._log("tokens revoke", target=f"#{given.id}")
         return {"id": given.id, "prefix": row["prefix"], "revoked": True}
 
@@ -292,7 +296,6 @@ OPERATIONS: dict[str, Callable[[Admin, AdminArguments], Awaitable[Any]]] = {
 
 
 def _json_ready(value: Any) -> Any:
-    """Return the value with its times as text."""
     return json.loads(json.dumps(value, default=_utc))
 
 

@@ -17,8 +17,7 @@ from engram_py.cloud import deletions
 from engram_py.cloud.accounts import Caller, instance, readable, rights, scope, visible
 from engram_py.cloud.database import AuditLine, Connection, one, record_audit, rows
 from engram_py.cloud.errors import (
-    ChunkConflictError,
-    ChunkNotFoundError,
+    CloudServerError,
     InvalidBodyError,
     InvalidRequestError,
     PolicyForbiddenError,
@@ -204,7 +203,7 @@ def _entries(project: str, lists: dict[str, list[Any]]) -> list[object]:
 async def push_chunk(connection: Connection, caller: Caller, chunk: Chunk) -> Pushed:
     """Keep a chunk and take its rows, both or neither.
 
-    Raises PolicyForbiddenError, SyncPausedError, ChunkConflictError.
+    Raises PolicyForbiddenError, SyncPausedError, CloudServerError (chunk_conflict).
     """
     async with connection.transaction():
         allowed = await rights(connection, caller, [chunk.project])
@@ -236,7 +235,12 @@ async def _store(connection: Connection, caller: Caller, chunk: Chunk, refused: 
     await connection.execute(_STORE.encode(), values)
     same = await one(connection, _SAME, values)
     if same is None or same["sha256"] != values["sha256"]:
-        raise ChunkConflictError(chunk.chunk_id)
+        raise CloudServerError(
+            f"chunk {chunk.chunk_id} exists with other content",
+            hint="use another id for the new content",
+            code="chunk_conflict",
+            status=409,
+        )
 
 
 async def manifest(connection: Connection, caller: Caller, asked: Sequence[str]) -> dict[str, Any]:
@@ -246,10 +250,12 @@ async def manifest(connection: Connection, caller: Caller, asked: Sequence[str])
 
 
 async def read_chunk(connection: Connection, caller: Caller, chunk_id: str, asked: Sequence[str]) -> bytes:
-    """Return a chunk as gzip of its JSON. Raises ChunkNotFoundError, also for one the caller may not read."""
+    """Return a chunk as gzip of its JSON. Raises CloudServerError (chunk_not_found), also where the caller may not."""
     projects = [project.name for project in await visible(connection, caller, asked)]
     row = await one(connection, _READ, scope(caller, projects=projects, chunk=chunk_id))
     if row is None:
-        raise ChunkNotFoundError(chunk_id)
+        raise CloudServerError(
+            f"no chunk {chunk_id[:80]!r}", hint="GET /sync/pull lists the chunks", code="chunk_not_found", status=404
+        )
     await record_audit(connection, caller.name, [AuditLine("pull chunk", target=chunk_id)])
     return bytes(row["payload"])

@@ -16,7 +16,7 @@ from psycopg_pool import AsyncConnectionPool, PoolTimeout, TooManyRequests
 
 from engram_py.base.dataclass import asdict, dataclass
 from engram_py.base.lazy import logger_of
-from engram_py.cloud.errors import DatabaseTooNewError, DatabaseUnavailableError, InvalidCloudSettingError
+from engram_py.cloud.errors import CloudServerError, DatabaseUnavailableError, InvalidCloudSettingError
 
 logger = logger_of(__name__)
 
@@ -117,7 +117,7 @@ async def _configure(connection: Connection) -> None:
 async def migrate(connection: Connection) -> list[str]:
     """Bring the database up to date and return the migrations that ran. Several processes may call it at once.
 
-    Raises DatabaseTooNewError when a newer version has been there, InvalidCloudSettingError when it is not UTF-8.
+    Raises CloudServerError when a newer version has been there, InvalidCloudSettingError when it is not UTF-8.
     """
     files = {file.name: file for file in resources.files(__package__).joinpath("migrations").iterdir()}
     ours = {name.removesuffix(".sql"): files[name] for name in sorted(files) if name.endswith(".sql")}
@@ -132,7 +132,11 @@ async def migrate(connection: Connection) -> list[str]:
         await connection.execute(_LEDGER)
         applied = [row["name"] for row in await (await connection.execute(_APPLIED)).fetchall()]
         if unknown := [name for name in applied if name not in ours]:
-            raise DatabaseTooNewError(unknown)
+            raise CloudServerError(
+                f"a newer engram created or updated the database (it has {', '.join(unknown)}); it was left untouched",
+                hint="upgrade engram-py on this machine",
+                code="database_too_new",
+            )
         for name, file in ours.items():
             if name not in applied:
                 await connection.execute(file.read_text(encoding="utf-8").encode())

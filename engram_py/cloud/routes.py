@@ -29,13 +29,11 @@ from engram_py.cloud.accounts import Caller, CloudSettings, every, instance, vis
 from engram_py.cloud.admin import Admin
 from engram_py.cloud.database import one
 from engram_py.cloud.errors import (
+    CloudServerError,
     InvalidBodyError,
     InvalidRequestError,
     PushTooLargeError,
-    RequestTimeoutError,
     UnknownAddressError,
-    UnsupportedEncodingError,
-    WrongMethodError,
 )
 from engram_py.cloud.pushing import Pushed, push
 from engram_py.cloud.server import CONTENT_TYPE, Audience, Endpoint, Handler, Server, refusal
@@ -260,7 +258,14 @@ async def _unknown(request: Request, _: Exception) -> Response:
 
 
 async def _wrong_method(request: Request, error: Exception) -> Response:
-    response = refusal(WrongMethodError(request.method, request.url.path))
+    response = refusal(
+        CloudServerError(
+            f"{request.url.path[:200]} does not take {request.method[:20]}",
+            hint="https://github.com/engram-py/engram-py/blob/main/docs/reference/server.md lists the routes",
+            code="wrong_method",
+            status=405,
+        )
+    )
     if isinstance(error, HTTPException):
         response.headers.update(error.headers or {})
     return response
@@ -272,26 +277,36 @@ async def _wrong_method(request: Request, error: Exception) -> Response:
 async def read_body(request: Request, limit: int) -> bytes:
     """Return the body, unpacked, and no more of it than ``limit`` whatever it claims.
 
-    Raises PushTooLargeError, InvalidBodyError, UnsupportedEncodingError, RequestTimeoutError.
+    Raises PushTooLargeError, InvalidBodyError, CloudServerError (unsupported_encoding, request_timeout).
     """
     unpack = _decompressed if _is_compressed(request) else None
     try:
         with anyio.fail_after(BODY_SECONDS):
             return await asgi.read_body(request, limit, partial(PushTooLargeError, "bytes"), unpack)
     except TimeoutError as exc:
-        raise RequestTimeoutError(BODY_SECONDS) from exc
+        raise CloudServerError(
+            f"the body did not arrive within {BODY_SECONDS:.0f} s",
+            hint="send it again, in smaller batches",
+            code="request_timeout",
+            status=408,
+            headers={"Connection": "close"},
+        ) from exc
 
 
 def _is_compressed(request: Request) -> bool:
     encoding = request.headers.get("content-encoding", "identity").strip().lower()
     if encoding not in ("identity", "gzip", "x-gzip", ""):
-        raise UnsupportedEncodingError(encoding)
+        raise CloudServerError(
+            f"the body is encoded as {encoding[:40]!r}",
+            hint="send it plain or as gzip",
+            code="unsupported_encoding",
+            status=415,
+        )
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     return encoding.endswith("gzip") or kind == ENVELOPE
 
 
 async def _decompressed(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Yield a body that is decompressed piece by piece as it arrives."""
     stream = zlib.decompressobj(_GZIP)
     async for packed in pieces:
         piece, full = packed, True

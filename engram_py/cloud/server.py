@@ -30,14 +30,7 @@ from engram_py.cloud.accounts import (
     check_pepper,
 )
 from engram_py.cloud.database import Connection, connected, migrate, open_pool, pooled_connection, prune_audit
-from engram_py.cloud.errors import (
-    CloudServerError,
-    NobodyToServeError,
-    PolicyForbiddenError,
-    RequestBrokenError,
-    TooBusyError,
-    payload_of,
-)
+from engram_py.cloud.errors import CloudServerError, PolicyForbiddenError, RequestBrokenError, TooBusyError, payload_of
 
 logger = logger_of(__name__)
 
@@ -203,15 +196,19 @@ async def prepare(settings: CloudSettings, *, open_to: str = "") -> list[str]:
     """Bring the database up and the environment's accounts with it; the names of the migrations that were applied.
 
     Raises:
-        DatabaseUnavailableError, DatabaseTooNewError, InvalidCloudSettingError
-        NobodyToServeError: others can reach the address ``open_to``, and there is no token yet.
+        DatabaseUnavailableError, CloudServerError (database_too_new), InvalidCloudSettingError
+        CloudServerError (nobody_to_serve): others can reach the address ``open_to``, and there is no token yet.
     """
     async with connected(settings.database_url) as connection:
         done = await migrate(connection)
         await check_pepper(connection, settings.pepper)
         await apply_environment(connection, settings)
         if open_to and not await any_valid_token(connection):
-            raise NobodyToServeError(open_to)
+            raise CloudServerError(
+                f"{open_to} can be reached from other machines, and the server has no account yet",
+                hint="create one with `engram cloud users add NAME --admin`, or set ENGRAM_CLOUD_ADMIN",
+                code="nobody_to_serve",
+            )
     return done
 
 

@@ -102,7 +102,7 @@ def build_application(
     ``own_socket``: nobody but the owner can connect. ``ending`` says that the server is about to end: streams that a
     browser keeps open end then.
 
-    Raises UnknownToolError for a profile or tool that does not exist.
+    Raises InvalidInputError (unknown_tool) for a profile or tool that does not exist.
     """
     # Only a browser on this machine is shown the page: elsewhere its cookie would go over the network in the clear.
     page = Page(app, port=port, ending=ending) if port is not None else None

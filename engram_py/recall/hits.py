@@ -99,7 +99,7 @@ SORTS = ("relevance", "recency", "salience")
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
+class RankedRow:
     """A row in the order of the answer, with the facts that decided its place."""
 
     row: Observation
@@ -146,7 +146,7 @@ class Hits:
         self._journal = journal
         self._anchors = anchors
 
-    def in_order(self, ids: Sequence[int]) -> list[Ranked]:
+    def in_order(self, ids: Sequence[int]) -> list[RankedRow]:
         """Return rows that were named or listed, in the order of their ids."""
         if not ids:
             return []
@@ -154,7 +154,7 @@ class Hits:
         notes = relation_notes(self._store, [row.sync_id for row in rows.values()])
         found, now = [rows[row_id] for row_id in ids if row_id in rows], self._journal.moment()
         return [
-            Ranked(
+            RankedRow(
                 row,
                 Scored(row.id, coverage=1.0),
                 1.0,
@@ -166,7 +166,7 @@ class Hits:
 
     def ranked(
         self, scored: Sequence[Scored], rows: Mapping[int, Observation], *, all_words_first: bool, limit: int
-    ) -> list[Ranked]:
+    ) -> list[RankedRow]:
         """Return the rows in the order of the answer. Only the first ``limit`` are sure to differ from each other."""
         # A row that stands this far behind by its words is brought to the front by no factor.
         known = [one for one in scored if one.id in rows][: limit + LOOKED_BEHIND]
@@ -184,14 +184,14 @@ class Hits:
             score = one.relevance
             for factor in by.values():
                 score *= factor
-            found.append(Ranked(row, one, score, fresh, by, notes.get(row.sync_id, ()), branch))
+            found.append(RankedRow(row, one, score, fresh, by, notes.get(row.sync_id, ()), branch))
         found.sort(key=lambda one: (not (all_words_first and one.scored.has_all_words), -one.score, -one.row.id))
         return _different_first(found, limit)
 
     def hits(
         self,
         found: Retrieved[Observation],
-        ranked: Sequence[Ranked],
+        ranked: Sequence[RankedRow],
         *,
         limit: int,
         stale_only: bool = False,
@@ -219,7 +219,7 @@ class Hits:
         return tuple(hits)
 
 
-def _hit(one: Ranked, score: float, passage: Preview, state: str) -> Hit:
+def _hit(one: RankedRow, score: float, passage: Preview, state: str) -> Hit:
     row = one.row
     return Hit(
         id=row.id,
@@ -248,7 +248,7 @@ def _hit(one: Ranked, score: float, passage: Preview, state: str) -> Hit:
     )
 
 
-def _shown_scores(ranked: Sequence[Ranked]) -> list[float]:
+def _shown_scores(ranked: Sequence[RankedRow]) -> list[float]:
     """Return the scores to show of the hits before the tail: none is above the one before, and named rows and the first
     by its words have 1."""
     best = next((one.score for one in ranked if one.scored.relevance), 1.0) or 1.0
@@ -260,7 +260,7 @@ def _shown_scores(ranked: Sequence[Ranked]) -> list[float]:
 
 
 def _passage_chars(
-    ranked: Sequence[Ranked], scores: Sequence[float], states: Mapping[int, Sequence[AnchorState]]
+    ranked: Sequence[RankedRow], scores: Sequence[float], states: Mapping[int, Sequence[AnchorState]]
 ) -> list[int]:
     """Return how many characters each passage gets; a text that says the same as a better hit is not shown twice."""
     lines = sum(_line_chars(one, states.get(one.row.id, ())) for one, _ in zip(ranked, scores, strict=False))
@@ -269,7 +269,7 @@ def _passage_chars(
     return shares(scores, [0 if one.like in ids else len(one.row.content) for one in ranked], room)
 
 
-def _line_chars(one: Ranked, anchors: Sequence[AnchorState]) -> int:
+def _line_chars(one: RankedRow, anchors: Sequence[AnchorState]) -> int:
     """Return about how many characters a hit takes of an answer besides its passage."""
     texts = [
         one.row.title,
@@ -280,13 +280,13 @@ def _line_chars(one: Ranked, anchors: Sequence[AnchorState]) -> int:
     return len(one.row.type) + len(one.branch) + sum(LINE_CHARS + len(text) for text in texts)
 
 
-def _different_first(ranked: list[Ranked], limit: int) -> list[Ranked]:
+def _different_first(ranked: list[RankedRow], limit: int) -> list[RankedRow]:
     """Return the same rows, those that say the same as one before them moved behind the others; looked for until
     ``limit`` different ones were found."""
     of_words = Counter(one.scored.words for one in ranked)  # what holds other words of the question says another thing
     texts: dict[tuple[str, ...], list[tuple[int, frozenset[str]]]] = {}
-    different: list[Ranked] = []
-    repeated: list[Ranked] = []
+    different: list[RankedRow] = []
+    repeated: list[RankedRow] = []
     for number, one in enumerate(ranked):
         if len(different) >= limit:
             return [*different, *ranked[number:], *repeated]
@@ -311,7 +311,7 @@ def clean_sort(given: str | None) -> str | None:
     return None if wanted == SORTS[0] else wanted
 
 
-def sorted_by(hits: tuple[Hit, ...], ranked: Sequence[Ranked], sort: str | None) -> tuple[Hit, ...]:
+def sorted_by(hits: tuple[Hit, ...], ranked: Sequence[RankedRow], sort: str | None) -> tuple[Hit, ...]:
     """Return the same hits in another order; equal ones stay best first."""
     if sort is None:
         return hits

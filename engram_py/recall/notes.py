@@ -11,7 +11,7 @@ from engram_py.memory.observations.arguments import handles
 from engram_py.memory.observations.values import Observation
 from engram_py.memory.observations.visible import has_type
 from engram_py.recall.dates import Days, is_day_term, names_days
-from engram_py.recall.hits import Ranked
+from engram_py.recall.hits import RankedRow
 from engram_py.recall.query import MAX_QUERY_CHARS, MAX_WORDS, Query
 from engram_py.recall.retrieval import Retrieved
 from engram_py.recall.scope_filter import ScopeFilter
@@ -90,7 +90,7 @@ def answer_notes(
     query: Query,
     found: Retrieved[Observation],
     scope: ScopeFilter,
-    shown: Sequence[Ranked],
+    shown: Sequence[RankedRow],
     *,
     types: Sequence[str],
 ) -> list[Told]:
@@ -130,7 +130,7 @@ def _query_notes(text: str, query: Query) -> list[Told]:
 
 
 def _word_notes(
-    query: Query, found: Retrieved[Observation], scope: ScopeFilter, shown: Sequence[Ranked]
+    query: Query, found: Retrieved[Observation], scope: ScopeFilter, shown: Sequence[RankedRow]
 ) -> list[Reason]:
     """Note each word that hits were found by in another form, and the words that only other projects know."""
     words = {word for one in shown for word in one.scored.words}

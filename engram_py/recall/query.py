@@ -337,7 +337,7 @@ def _most_telling(text: str) -> tuple[tuple[Word, ...], bool]:
 
 
 def _distinct_words(runs: Sequence[str]) -> dict[str, str]:
-    """Return each word once, as it is looked up and as it was typed: ``userid`` and ``userId``."""
+    """Return each word once: the form to look up, and the form that was typed (``userid``, ``userId``)."""
     found: dict[str, str] = {}
     for run in runs:
         # Of a script without blanks a whole question can be one run: its pairs are the words, as in the index.

@@ -165,7 +165,7 @@ def types_of(type: str | None, filters: Filters) -> list[str]:
 
 
 def _scopes(scope: str | None, filters: Filters) -> tuple[list[str], list[Reason]]:
-    """Return the scopes that are asked for, and a note on each value that is none."""
+    """Return the valid scopes of a search, and a note on each invalid value."""
     typed = _lower(filters.scopes)
     notes = [reason("unknown_scope", filter="scope", value=one) for one in typed if one not in SCOPES]
     return [*((scope,) if scope else ()), *(one for one in typed if one in SCOPES)], notes

@@ -20,7 +20,7 @@ from engram_py.memory.projects.projects import Core
 from engram_py.memory.sessions import table as session_table
 from engram_py.memory.sessions.values import PROMPTS_MOST, Prompt
 from engram_py.recall import index
-from engram_py.recall.hits import Hits, Ranked, clean_sort, sorted_by
+from engram_py.recall.hits import Hits, RankedRow, clean_sort, sorted_by
 from engram_py.recall.notes import answer_notes, evidence_step, explain_no_results, filters_ignored
 from engram_py.recall.query import Query, match_all, parse_query
 from engram_py.recall.retrieval import (
@@ -298,7 +298,7 @@ class Search:
         found = session_table.search_prompts(self._store, match=match, projects=reads, limit=limit + offset)
         return tuple(found[offset:])
 
-    def _found(self, request: _Request) -> tuple[Retrieved[Observation], list[Ranked]]:
+    def _found(self, request: _Request) -> tuple[Retrieved[Observation], list[RankedRow]]:
         """Return how the search went, and the rows in the order of the answer."""
         query, scope = request.query, request.scope
         exact = self._exact(request)
@@ -332,7 +332,7 @@ class Search:
 
     def _ranked(
         self, request: _Request, found: Retrieved[Observation], rows: Sequence[Scored], *, limit: int
-    ) -> list[Ranked]:
+    ) -> list[RankedRow]:
         all_words_first = not request.any_word and not found.near
         return self._hits.ranked(rows, found.rows, all_words_first=all_words_first, limit=limit)
 
@@ -378,7 +378,7 @@ class Search:
             return []
         return index.by_topic(self._store, topic_key, request.scope.values, limit=request.limit)
 
-    def _named(self, request: _Request) -> tuple[Retrieved[Observation], list[Ranked]]:
+    def _named(self, request: _Request) -> tuple[Retrieved[Observation], list[RankedRow]]:
         """Return the observations that several handles name, as in `[#1] [#2]`, in that order."""
         query, scope, limit = request.query, request.scope, request.limit
         ids = () if query.phrases or query.excluded or scope.stale else handles(query.asked)
@@ -393,7 +393,7 @@ class Search:
         rung = LadderStep("named", len(there), reason("ids"))
         return Retrieved(rungs=(rung,), notes=tuple(notes)), self._hits.in_order(there)
 
-    def _listed(self, request: _Request) -> tuple[Retrieved[Observation], list[Ranked]]:
+    def _listed(self, request: _Request) -> tuple[Retrieved[Observation], list[RankedRow]]:
         """Return all that the filters let through, latest change first; nothing without filters."""
         query, scope = request.query, request.scope
         if not scope.filtered and not query.filters.projects:
@@ -423,7 +423,7 @@ class Search:
 
 
 def _explain(
-    request: _Request, found: Retrieved[Observation], hits: Sequence[Hit], ranked: Sequence[Ranked], started: float
+    request: _Request, found: Retrieved[Observation], hits: Sequence[Hit], ranked: Sequence[RankedRow], started: float
 ) -> Explain:
     by_id = {one.row.id: one for one in ranked}
     return Explain(

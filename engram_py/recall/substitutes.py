@@ -253,7 +253,7 @@ _MOST_WORDS, _MOST_ASKED = 4, 40
 
 
 @dataclass(frozen=True, slots=True)
-class _Named:
+class _NamedEntity:
     """An entity that the words of a question name."""
 
     words: tuple[str, ...]
@@ -276,7 +276,7 @@ def with_entities(
     return terms
 
 
-def _named(store: Store, text: str, projects: Sequence[str] | None) -> list[_Named]:
+def _named(store: Store, text: str, projects: Sequence[str] | None) -> list[_NamedEntity]:
     """Return the entities that a question names, those with the longest names first, each word naming one."""
     from engram_py.memory.entities.names import slugs_of  # few memories have entities
     from engram_py.memory.entities.values import TOPIC
@@ -294,17 +294,17 @@ def _named(store: Store, text: str, projects: Sequence[str] | None) -> list[_Nam
         if lifecycle == "active":
             slugs = {*slugs_of((title, *aliases.split("; "))), topic.removeprefix(TOPIC)}
             known |= {(project, scope, slug) for slug in slugs if folded(slug) in runs}
-    found: list[_Named] = []
+    found: list[_NamedEntity] = []
     used: set[str] = set()
     for project, scope, slug in sorted(known, key=lambda one: (-len(runs[folded(one[2])]), one)):
         named = runs[folded(slug)]
         if used.isdisjoint(named):
-            found.append(_Named(named, project, scope, slug))
+            found.append(_NamedEntity(named, project, scope, slug))
             used |= set(named)
     return found
 
 
-def _term(store: Store, named: _Named, naming: Sequence[Term], *, size: int) -> Term | None:
+def _term(store: Store, named: _NamedEntity, naming: Sequence[Term], *, size: int) -> Term | None:
     """Return the term of an entity; None where its words say as much, or too many rows have them."""
     from engram_py.memory.entities.names import Known, aliases_of
 

@@ -480,7 +480,8 @@ class Doctor:
 def _mendable(
     name: str, result: CheckResult, found: list[str], fine: str, wrong: str, step: str, *, named: str = ""
 ) -> Check:
-    """Return the finding that what is ``found`` makes: ``fine`` without any; what it is ``named`` is its evidence."""
+    """Return the check with the message ``fine`` if nothing was ``found``, else ``wrong``; ``named`` is the key of its
+    evidence."""
     return Check(name, result, wrong, {named or name: found}, step, fixable=True) if found else Check(name, "ok", fine)
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from engram_py.base.database import backup, filesystem, keys
 from engram_py.base.database.backup import Progress
 from engram_py.base.database.driver import KEY_COMMAND, KEY_STATE, cipher
-from engram_py.base.database.errors import EncryptionBusyError, EncryptionPendingError, InvalidKeyError, StoreKeyError
+from engram_py.base.database.errors import InvalidKeyError, StoreKeyError
 from engram_py.base.database.keys import Kept, Kind, State
 from engram_py.base.database.store import Store
 from engram_py.base.dataclass import replace
@@ -37,30 +37,23 @@ _NO_MEMORY = (
 Announce = Callable[[str], object]
 
 
-class ReadableVaultError(ConflictError):
-    code = "readable_vault"
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-        super().__init__(
-            f"{path} has the memory as readable Markdown files; nothing was changed",
-            hint="run `engram vault import` to keep their edits, move or delete the folder, and try again",
-        )
-
-
 def encrypt(
     data_dir: Path, *, kind: Kind, file: Path | None = None, recovery: str = "", announce: Announce,
     progress: Progress | None = None,
 ) -> Encryption:  # fmt: skip
     """Encrypt the memory with a new key, or with the one that was written down; ``announce`` is told it first.
 
-    Raises StoreError, ReadableVaultError, InvalidKeyError; what was there is as it was, or encrypted.
+    Raises StoreError, ConflictError (readable_vault), InvalidKeyError; what was there is as it was, or encrypted.
     """
     path = filesystem.prepare_data_dir(data_dir)
     cipher(path)
     with _alone(data_dir):
         if any((data_dir / _VAULTS).glob("*")):
-            raise ReadableVaultError(str(data_dir / _VAULTS))
+            raise ConflictError(
+                f"{data_dir / _VAULTS} has the memory as readable Markdown files; nothing was changed",
+                hint="run `engram vault import` to keep their edits, move or delete the folder, and try again",
+                code="readable_vault",
+            )
         state = keys.read_state(data_dir)
         _refuse(state, "rekey")
         if state is None:
@@ -180,13 +173,19 @@ def place_of(kept: Kept) -> str:
 def _alone(data_dir: Path) -> Iterator[None]:
     with filesystem.alone(data_dir / _LOCK) as alone:
         if not alone:
-            raise EncryptionBusyError(str(data_dir))
+            raise StoreError(
+                f"another process encrypts or decrypts {data_dir}",
+                hint="wait until it has ended, and try again",
+                code="encryption_busy",
+            )
         yield
 
 
 def _refuse(state: State | None, doing: str) -> None:
     if state is not None and state.doing == doing:
-        raise EncryptionPendingError(doing)
+        raise StoreError(
+            f"`engram {doing}` was interrupted", hint=f"run `engram {doing}` again first", code="encryption_pending"
+        )
 
 
 def _chosen(kind: Kind, recovery: str) -> bytes:

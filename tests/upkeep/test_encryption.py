@@ -24,8 +24,6 @@ from engram_py.base.database.backup import restore
 from engram_py.base.database.connection import key_of
 from engram_py.base.database.driver import KEY_STATE
 from engram_py.base.database.errors import (
-    EncryptionMissingError,
-    EncryptionPendingError,
     InvalidBackupError,
     InvalidKeyError,
     KeyNotKeptError,
@@ -33,14 +31,15 @@ from engram_py.base.database.errors import (
     StoreKeyError,
 )
 from engram_py.base.dataclass import replace
-from engram_py.base.errors import InvalidArgumentError
+from engram_py.base.errors import ConflictError, InvalidArgumentError, StoreError
 from engram_py.base.settings import Settings
 from engram_py.interfaces.cli.main import cli
 from engram_py.memory.sessions import spool_files
 from engram_py.sharing.vault.values import VaultFileError
 from engram_py.upkeep import hook_log
-from engram_py.upkeep.encryption import ReadableVaultError, decrypt, encrypt, rekey, set_aside
+from engram_py.upkeep.encryption import decrypt, encrypt, rekey, set_aside
 from tests.keychain import Ring, ring_in_place
+from tests.support import raising
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 PLAIN = b"SQLite format 3\0"
@@ -410,7 +409,7 @@ def test_an_export_is_sealed_unless_it_shall_be_plain_and_is_read_where_the_key_
 def test_a_vault_in_the_data_directory_is_moved_first_and_none_begins_there(data_dir: Path, key_file: Path) -> None:
     with opened(data_dir) as app:
         app.vault_files.write("notes/wombat.md", "It digs.\n")
-    with pytest.raises(ReadableVaultError):
+    with raising(ConflictError, "readable_vault"):
         on(data_dir, key_file)
     assert not key_file.exists()
     shutil.rmtree(data_dir / "vaults")
@@ -450,7 +449,7 @@ def test_an_installation_without_sqlcipher_says_how_to_get_it_and_leaves_the_fil
     on(data_dir, key_file)
     before = contents(data_dir)
     monkeypatch.setitem(sys.modules, "sqlcipher3", None)
-    with pytest.raises(EncryptionMissingError) as refused:
+    with raising(StoreError, "encryption_not_installed") as refused:
         opened(data_dir)
     assert "pip install" in refused.value.hint
     assert contents(data_dir) == before
@@ -589,7 +588,7 @@ def test_a_change_that_was_interrupted_is_told_and_comes_before_others(data_dir:
     state = keys.read_state(data_dir)
     assert state is not None
     keys.write_state(data_dir, replace(state, doing="rekey", before=state.key))
-    with pytest.raises(EncryptionPendingError, match="`engram rekey` was interrupted"):
+    with raising(StoreError, "encryption_pending", match="`engram rekey` was interrupted"):
         decrypt(data_dir)
     with opened(data_dir) as app:
         assert "was interrupted" in app.doctor.examine(check="encryption").checks[0].message

@@ -86,7 +86,7 @@ def outcome_of(value: Mapping[str, Any], *, failed: bool | None) -> Outcome:
 
 def _edit(given: object) -> Act:
     if isinstance(given, str):
-        return _patched(given)
+        return _act_of_patch(given)
     if not isinstance(given, Mapping):
         return NOTHING
     for name in _FILES:
@@ -95,11 +95,10 @@ def _edit(given: object) -> Act:
         files = tuple(clean(one[:_PATH_LIMIT]) for one in names[:MOST_FILES] if isinstance(one, str) and one.strip())
         if files:
             return Act(files=files, added=_texts(given, _NEW), removed=_texts(given, _OLD))
-    return next((_patched(given[name]) for name in _PATCH if isinstance(given.get(name), str)), NOTHING)
+    return next((_act_of_patch(given[name]) for name in _PATCH if isinstance(given.get(name), str)), NOTHING)
 
 
-def _patched(patch: str) -> Act:
-    """Return what a patch in Codex's form does."""
+def _act_of_patch(patch: str) -> Act:
     lines = lines_of(patch[:MOST_TEXT_CHARS])
     files = (line.removeprefix(mark).strip() for line in lines for mark in _PATCHED if line.startswith(mark))
     added, removed = ("\n".join(line[1:] for line in lines if line[:1] == sign) for sign in "+-")

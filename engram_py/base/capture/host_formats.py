@@ -115,7 +115,7 @@ def is_flagged(record: Mapping[str, object]) -> bool:
 
 
 def _shorter(text: str) -> str:
-    """Return the text without one thing that a program wrote around the user's words, as it is where none is left."""
+    """Return the text without one thing that a program wrote around the user's words; unchanged where there is none."""
     for one in _AROUND:
         if text.startswith(one.head) and (start := _line(text, one.before)) >= 0:
             end = text.rfind(one.after) if one.after else len(text)

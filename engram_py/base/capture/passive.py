@@ -242,7 +242,7 @@ def _listed(message: str, names: frozenset[str]) -> Iterator[str]:
 
 
 def _is_none(item: str) -> bool:
-    """Return whether an item says that there is none: ``Decision: none``."""
+    """Return whether an item says "none": ``Decision: none``."""
     return item.strip(" .!-–—()*_").lower() in _NONE
 
 
@@ -254,7 +254,7 @@ def _unmarked(text: str) -> str:
 
 
 def _heading(line: str) -> tuple[str | None, str]:
-    """Return the section a line opens and what it says in the same line: ``## Next``, ``**Next**: ship``."""
+    """Return the section that a line opens, and the text after it on the same line: ``## Next``, ``**Next**: ship``."""
     if line.startswith("#"):
         name, _, said = line.strip("# \t").partition(":")
         return name.strip("* \t").lower(), said.strip()

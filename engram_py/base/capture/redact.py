@@ -177,7 +177,7 @@ _TELLING_PARAMETER = regex(
 
 
 def _url_parts(text: str, lowered: str) -> Iterator[Span]:
-    """Yield tokens that are the user of a URL, and parameters that let in whoever has the URL."""
+    """Yield tokens in the user part of a URL, and parameters that give access to anybody with the URL."""
     if "://" not in text:
         return
     for match in _URL_USER_ALONE.finditer(text):

@@ -7,7 +7,8 @@ import sqlite3
 from pathlib import Path
 from typing import Any, TypeVar
 
-from engram_py.base.database.errors import EncryptionMissingError
+from engram_py.base.errors import StoreError
+from engram_py.base.install_hints import install_hint
 
 # Beside an encrypted memory: where its key is kept (keys.py). Without that file, nothing here is encrypted.
 KEY_STATE = "key.json"
@@ -36,18 +37,22 @@ def of_any_driver(*kinds: type[E]) -> tuple[type[E], ...]:
 
 
 def cipher(path: Path | str) -> Any:
-    """Return SQLCipher's driver, which opens plain files too. Raises EncryptionMissingError: it is not installed."""
+    """Return SQLCipher's driver, which opens plain files too. Raises StoreError where it is not installed."""
     try:
         from sqlcipher3 import dbapi2
     except ImportError as exc:
-        raise EncryptionMissingError(str(path)) from exc
+        raise StoreError(
+            f"{path} needs SQLCipher, which is not installed here",
+            hint=f"run `{install_hint('encrypted')}`",
+            code="encryption_not_installed",
+        ) from exc
     return dbapi2 if dbapi2 in _DRIVERS else _load(dbapi2)
 
 
 def open_file(path: Path | str, key: bytes = b"", *, driver: Any = None, **options: Any) -> sqlite3.Connection:
     """Return a connection to a file that is encrypted with ``key``, or plain where that is empty.
 
-    Raises EncryptionMissingError, and what the driver raises.
+    Raises StoreError (encryption_not_installed), and what the driver raises.
     """
     driver = driver or (cipher(path) if key else sqlite3)
     connection: sqlite3.Connection = driver.connect(path, check_same_thread=False, isolation_level=None, **options)

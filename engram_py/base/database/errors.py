@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engram_py.base.errors import InvalidInputError, StoreError, TransferError
-from engram_py.base.install_hints import install_hint
 
 
 class DataDirError(StoreError):
@@ -16,17 +15,6 @@ class DataDirError(StoreError):
         super().__init__(
             f"cannot use {path} as the data directory: {reason}",
             hint="set ENGRAM_DATA_DIR to a writable directory on a local disk",
-        )
-
-
-class NetworkFilesystemError(StoreError):
-    code = "network_filesystem"
-
-    def __init__(self, path: str, filesystem: str) -> None:
-        self.path, self.filesystem = path, filesystem
-        super().__init__(
-            f"{path} is on a network file system ({filesystem}), where SQLite's WAL locks are unsafe",
-            hint="set ENGRAM_DATA_DIR to a directory on a local disk",
         )
 
 
@@ -66,12 +54,6 @@ class StoreKeyError(StoreError):
         )
 
 
-class EncryptionPendingError(StoreError):
-    def __init__(self, command: str) -> None:
-        self.command = command
-        super().__init__(f"`engram {command}` was interrupted", hint=f"run `engram {command}` again first")
-
-
 class KeyNotKeptError(StoreError):
     code = "key_not_kept"
 
@@ -81,17 +63,6 @@ class KeyNotKeptError(StoreError):
             f"no key was made: {reason}",
             hint="`engram encrypt --key-file PATH` keeps the key in a file that you choose, ENGRAM_KEY_COMMAND names a "
             "program that prints it; nothing was changed",
-        )
-
-
-class EncryptionMissingError(StoreError):
-    code = "encryption_not_installed"
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-        super().__init__(
-            f"{path} needs SQLCipher, which is not installed here",
-            hint=f"run `{install_hint('encrypted')}`",
         )
 
 
@@ -148,12 +119,6 @@ class StoreBusyError(StoreError):
             f"{path} stayed locked by another process for {waited_seconds:.0f} s; nothing was written",
             hint="try again; `engram doctor --check write_lock` tests whether the file can be written",
         )
-
-
-class EncryptionBusyError(StoreError):
-    def __init__(self, path: str) -> None:
-        self.path = path
-        super().__init__(f"another process encrypts or decrypts {path}", hint="wait until it has ended, and try again")
 
 
 class StoreFullError(StoreError):

@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from engram_py.base.database.errors import DataDirError, NetworkFilesystemError
+from engram_py.base.database.errors import DataDirError
+from engram_py.base.errors import StoreError
 from engram_py.base.files import lines_of
 
 DATABASE_NAME = "engram.db"
@@ -47,13 +48,17 @@ def prepare_data_dir(data_dir: Path) -> Path:
 
     Raises:
         DataDirError: it is a file, or cannot be created or entered.
-        NetworkFilesystemError: it lies on a file system where WAL is unsafe. Checked before anything is made.
+        StoreError (network_filesystem): it lies on a file system where WAL is unsafe. Checked before anything is made.
     """
     if not data_dir.is_absolute():
         raise DataDirError(str(data_dir), "the path is relative, and would be another folder in each process")
     kind = filesystem_type(data_dir)
     if kind in NETWORK_TYPES:
-        raise NetworkFilesystemError(str(data_dir), kind)
+        raise StoreError(
+            f"{data_dir} is on a network file system ({kind}), where SQLite's WAL locks are unsafe",
+            hint="set ENGRAM_DATA_DIR to a directory on a local disk",
+            code="network_filesystem",
+        )
     try:
         data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     except FileExistsError:

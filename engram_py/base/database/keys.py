@@ -213,7 +213,6 @@ def _name(kept: Kept) -> str:
 
 
 def _fetched(kept: Kept) -> bytes:
-    """Raises NoKey."""
     if kept.kind != "file":
         with contextlib.suppress(OSError, InvalidKeyError):
             key = parsed(read_bounded(_in_memory(kept.id), _MOST_BYTES).decode("ascii", "replace"), "the key")
@@ -357,7 +356,7 @@ def _sources(state: State | None) -> list[Callable[[], bytes]]:
 
 
 def opens(path: Path, key: bytes) -> bool:
-    """Return whether a key opens an encrypted file. Raises EncryptionMissingError."""
+    """Return whether a key opens an encrypted file. Raises StoreError (encryption_not_installed)."""
     with contextlib.closing(open_to_read(path, key, "mode=ro&immutable=1")) as connection:
         try:
             connection.execute("select 1 from sqlite_master").fetchone()

@@ -71,7 +71,7 @@ class Store:
     """An open ``engram.db``. Safe to use from several threads; other processes are waited for.
 
     Raises (``open``):
-        DataDirError, NetworkFilesystemError: the directory cannot be used.
+        DataDirError, StoreError (network_filesystem): the directory cannot be used.
         StoreTooNewError, StoreForeignError, StoreDamagedError, StoreKeyError: the file is left as it is.
     """
 
@@ -144,10 +144,10 @@ class Store:
         return connection
 
     def _connect_read_only(self) -> sqlite3.Connection:
-        """Return a connection to a file on a medium that cannot be written, or that this user may only read.
+        """Return a connection to a file that cannot be written: a read-only medium, or a file of another user.
 
-        What is not whole without its log, or was written by an older program, is read from a copy that is gone with
-        the connection.
+        A file that is incomplete without its log, or that an older program wrote, is read from a copy. The copy is
+        removed with the connection.
         """
         import shutil  # few processes copy anything
         import tempfile
@@ -378,10 +378,10 @@ class Store:
         return self._connection
 
     def _follow(self) -> bool:
-        """Open the file that stands at the path now; return whether it has all that this process was told is saved.
+        """Open the file that is at the path now; return whether it has every change that this process knows is saved.
 
-        Raises StoreGoneError where there is none: a new one would be empty, and what is kept in it lost when the file
-        is put back.
+        Raises StoreGoneError without a file: a new one would be empty, and its content lost when the old file is put
+        back.
         """
         held, replaced, aside, key = self._observations(), self._generation.replaced, None, self.key
         with (

@@ -155,7 +155,6 @@ def _dropped(made: Sequence[WorkCommit], there: Container[str]) -> Iterator[Work
 
 
 def _unreachable(root: Path, commits: Sequence[str], deadline: Deadline) -> set[str]:
-    """Return those of the commits that neither HEAD nor a branch or tag leads to."""
     if not commits:
         return set()
     refs = ("--not", "HEAD", "--branches", "--tags", "--remotes", "--")
@@ -211,7 +210,6 @@ def _differing(root: Path, written: Sequence[str], deadline: Deadline) -> set[st
 
 
 def _holds(path: Path, blob: str) -> bool:
-    """Return whether a file holds the bytes of a blob."""
     try:
         data = read_bounded(path, _MOST_COMPARED)
     except OSError:

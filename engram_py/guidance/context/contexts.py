@@ -283,7 +283,7 @@ class Contexts:
         return (*full_sections(self._store, self._providers, build), Section("files", tuple(files)))
 
     def _unmerged(self, ask: Ask) -> tuple[str, ...]:
-        """Return the branches of what the prompt would get were they merged."""
+        """Return the branches of the memories that the prompt would get if they were merged."""
         build = Build(ask, unasked=True, unmerged=True)
         sections, _, _ = self._query.sections(build, mode=self._gate)
         rows = [item for section in sections[1:] for item in section.items if isinstance(item, Observation)]

@@ -18,7 +18,7 @@ _PART = regex(r"[^\W_]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedEntities:
     """The summaries of the entities that a text names, those of which it has a word, and the slugs it may mean."""
 
     named: tuple[Observation, ...]
@@ -26,7 +26,7 @@ class Named:
     slugs: frozenset[str]
 
 
-def named_in(text: str, summaries: Sequence[Observation]) -> Named:
+def named_in(text: str, summaries: Sequence[Observation]) -> NamedEntities:
     """Find the entities of a text among ``summaries``. A word that names one entity stands for no other."""
     said = slugs_in(text)
     names = {row.id: _names(row) for row in summaries}
@@ -35,7 +35,7 @@ def named_in(text: str, summaries: Sequence[Observation]) -> Named:
     words = [word.text for word in parse_query(text).content_words if len(word.text) >= _SHORTEST_WORD]
     words = [word for word in words if not told.issuperset(_PART.findall(word))]
     near = [row for row in summaries if row not in named and any(word in _name(row) for word in words)]
-    return Named(tuple(named), tuple(near), said.union(*(names[row.id] for row in named)))
+    return NamedEntities(tuple(named), tuple(near), said.union(*(names[row.id] for row in named)))
 
 
 def slugs_in(text: str) -> frozenset[str]:

@@ -96,7 +96,7 @@ class QueryOrder:
         return _episodes(latest, note=f"nothing of “{phrase.days.words}”; the latest instead")
 
     def _owned(self, build: Build, thing: str) -> list[Observation]:
-        """Return what is known of the person by this name, or of the type it names."""
+        """Return the memories about a thing of the person's, or of the type that the thing names."""
         kind = thing.removesuffix("s")
         if kind in TYPES:
             return self._providers.of_kind(build, kind, limit=_MOST_OWNED, anywhere=kind == "preference")

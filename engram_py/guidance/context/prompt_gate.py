@@ -130,7 +130,7 @@ def asks_something(words: str) -> bool:
 
 
 def _owned(text: PromptText) -> Phrase | None:
-    """ "my editor": the thing alone is looked for, whatever is to be done with it."""
+    """Return the thing after "my", as in "my editor", whatever the prompt wants done with it."""
     owners = listed(OWN)
     for word, thing in zip(text.words, text.words[1:], strict=False):
         if word in owners and asks_of(thing):

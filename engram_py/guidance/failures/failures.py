@@ -49,7 +49,7 @@ class Failures:
             return
         command = command_of(act.command)
         done = [("file", _redacted(name)[:_NAME_CHARS]) for name in act.files]
-        done += [("command", _one_line(act.command))] if _mends(act.command) else []
+        done += [("command", _one_line(act.command))] if _may_change_anything(act.command) else []
         with self._store.transaction():
             for row in failing:
                 for kind, name in done if command != row["command"] else ():
@@ -83,7 +83,7 @@ class Failures:
                 continue
             if failure.observation_id is not None:
                 self._moments().came(session_id, failure.observation_id, "fix", "heeded")
-            form = _one_line(act.command) if _sets(act.command) else ""
+            form = _one_line(act.command) if _begins_with_variables(act.command) else ""
             made = self._fixes().made(failure, command, form, session_id, directory, until)
             values = {"passed_at": self._journal.now(), "observation_id": made or failure.observation_id}
             with self._store.transaction():
@@ -170,8 +170,7 @@ def _one_line(text: str) -> str:
     return _redacted(" ".join(text.split()))[:_NAME_CHARS]
 
 
-def _sets(text: str) -> bool:
-    """Return whether a command begins by setting variables."""
+def _begins_with_variables(text: str) -> bool:
     before = _BEFORE.match(" ".join(text.split()))
     return before is not None and "=" in before[0]
 
@@ -186,8 +185,7 @@ def _folder(text: str, directory: Path) -> str:
     return os.path.normpath(directory / before[1].strip("'\""))
 
 
-def _mends(text: str) -> bool:
-    """Return whether a command may change anything."""
+def _may_change_anything(text: str) -> bool:
     words = _BEFORE.sub("", " ".join(text.split())).split()
     if not words or (words[0] in _READERS and ">" not in text):
         return False

@@ -137,7 +137,7 @@ class Fixes:
 
     def kept(self, place: Place, *, limit: int) -> tuple[FixLine, ...]:
         """Return the fixes that were kept, the latest first."""
-        rows = _kept(self._store, projects=place.reads, limit=limit)
+        rows = _latest_fixes(self._store, projects=place.reads, limit=limit)
         return tuple(FixLine(row.id, row.title, row.project, self._remedies(row, ())) for row in rows)
 
     def told(self, ids: Sequence[int]) -> None:
@@ -193,7 +193,7 @@ class Fixes:
     def _remedies(self, row: Observation, states: tuple[AnchorState, ...]) -> tuple[Remedy, ...]:
         found = []
         for day, times, said in _REMEDY.findall(row.content):
-            found.append(Remedy(row.id, row.title, day, int(times or 1), **_parts(said)))
+            found.append(Remedy(row.id, row.title, day, int(times or 1), **_remedy_fields(said)))
         return (replace(found[0], why=self._why(row, found[0]), states=states), *found[1:]) if found else ()
 
     def _why(self, row: Observation, remedy: Remedy) -> str:
@@ -203,7 +203,7 @@ class Fixes:
         until = to_text(datetime.fromisoformat(row.updated_at) + timedelta(seconds=_AFTERWARDS_SECONDS))
         note = _said_meanwhile(self._store, row.session_id, row.updated_at, until)
         names = [Path(name).name for name in remedy.files]
-        return _first(note) if note and any(name in note.content for name in names) else ""
+        return _title_and_beginning(note) if note and any(name in note.content for name in names) else ""
 
     def _with_commit(self, remedy: Remedy, until: float) -> Remedy:
         """Return a remedy with the commit that its files went into, the first one after that day began."""
@@ -244,7 +244,7 @@ class Fixes:
         return repository.root if repository else directory
 
     def _pulled(self, root: Path, before: str | None, after: str | None, until: float) -> list[str]:
-        """Return the files that commits changed, where HEAD moved on; none where they are so many."""
+        """Return the files that commits changed where HEAD moved on; none if they are too many."""
         seconds = min(_GIT_SECONDS, until - time.monotonic())
         if not before or not after or seconds <= 0:
             return []
@@ -264,7 +264,7 @@ class Fixes:
             remedies = _joined(said, [found[0] for found in _REMEDY.finditer(old.content)])
         note = _said_meanwhile(self._store, session_id, since, self._journal.now())
         known = _WHY.search(old.content) if old is not None and not old.unchecked else None
-        why = [f"**Why**: {_first(note)}"] if note else [known[0]] if known else []
+        why = [f"**Why**: {_title_and_beginning(note)}"] if note else [known[0]] if known else []
         quoted = [f"`{line.replace('`', chr(39))}`" for line in lines[:4]]
         places = [f"in {where}" for key in failure.keys[:1] if (where := key.partition(" @ ")[2])]
         content = "\n".join([*quoted, *places, f"Command: `{_ticked(command)}`", "", *remedies, *why])
@@ -295,8 +295,7 @@ def _speaking(store: Store, match: str, *, projects: Sequence[str] | None, now: 
     return read(store, _SPEAKING, match=match, projects=projects, without=without, now=now)
 
 
-def _kept(store: Store, *, projects: Sequence[str] | None, limit: int) -> list[Observation]:
-    """Return the fixes that were kept, the latest first."""
+def _latest_fixes(store: Store, *, projects: Sequence[str] | None, limit: int) -> list[Observation]:
     return read(store, _FIXES, projects=None if projects is None else list(projects), limit=limit)
 
 
@@ -343,8 +342,7 @@ def _remedy_text(day: str, files: Sequence[str], commands: Sequence[str], form: 
     return f"- {day}: {'; '.join(parts)}"
 
 
-def _parts(said: str) -> dict[str, Any]:
-    """Return the fields of a remedy from its line."""
+def _remedy_fields(said: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for part in _DONE.findall(said):
         names = tuple(_NAMED.findall(part[1]))
@@ -372,8 +370,7 @@ def _ticked(text: str) -> str:
     return text.replace("`", "'")
 
 
-def _first(note: Observation) -> str:
-    """Return the title of what somebody saved, and how it begins."""
+def _title_and_beginning(note: Observation) -> str:
     begin = " ".join(note.content.split())
     return f"{note.title} – {begin}"[:_WHY_CHARS] if begin and begin != note.title else note.title[:_WHY_CHARS]
 

@@ -267,7 +267,7 @@ def _key(lines: Sequence[str], at: int, program: set[str], *, code: bool) -> str
 
 
 def _introduces(lines: Sequence[str], at: int) -> bool:
-    """Return whether what is wrong is said on the lines below."""
+    """Return whether the lines below say what is wrong."""
     if at + 1 < len(lines) and _CAUSE.match(lines[at + 1]):
         return True
     line = lines[at].rstrip().translate(_QUOTE)
@@ -293,7 +293,7 @@ def telling(line: str, program: set[str]) -> tuple[int, int]:
 
 
 def _named(line: str) -> list[str]:
-    """Return the texts of a line that stand where a name does: in quotes, between colons, after what it is."""
+    """Return the parts of a line that may be names: in quotes, between colons, after a word for their kind."""
     return [*_QUOTED.findall(line), *_COLONS.findall(line), *_NOUN.findall(line)]
 
 

@@ -10,13 +10,15 @@ from functools import partial
 from pathlib import Path
 
 from engram_py.base.dataclass import dataclass, field
+from engram_py.base.errors import ConflictError
 from engram_py.base.files import exists, is_folder, lines_of, read_bounded, readable_path, real_path
 from engram_py.base.git.program import Deadline, ask_git
 from engram_py.base.git.repository import Repository
 from engram_py.base.lazy import regex
+from engram_py.base.reasons import amount
 from engram_py.guidance.guards.expressions import glob
 from engram_py.guidance.guards.matching import is_in, is_new, line_test
-from engram_py.guidance.guards.values import Found, Guard, GuardTooWideError, NoDiffError
+from engram_py.guidance.guards.values import Found, Guard, NoDiffError
 
 COMMITS = 200
 _MOST_DIFF = 64 << 20
@@ -241,9 +243,15 @@ class Reach:
     everything: bool = False
 
     def check(self) -> None:
-        """Raise GuardTooWideError: it would have spoken at more than half of what was done, or it matches anything."""
+        """Raise ConflictError: it would have spoken at more than half of what was done, or it matches anything."""
         if self.everything or (self.of >= _FEW_FILES and self.files * 2 > self.of):
-            raise GuardTooWideError(self.files, self.of, self.commits)
+            share = f"{self.files} of {amount(self.of, 'file')} changed in the last {amount(self.commits, 'commit')}"
+            raise ConflictError(
+                f"it would have warned at {share}" if self.files else "it would warn at every file",
+                hint="make it narrower, for example --in 'src/**' or a more exact --path",
+                code="guard_too_wide",
+                facts={"files": self.files, "of": self.of, "commits": self.commits},
+            )
 
 
 def reach_of(guard: Guard, repository: Repository | None) -> Reach:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from engram_py.base.capture.acts import Act
 from engram_py.base.dataclass import replace
-from engram_py.base.errors import InvalidArgumentError, StoreError
+from engram_py.base.errors import ConflictError, InvalidArgumentError, InvalidInputError, StoreError
 from engram_py.base.git.repository import find_repository
 from engram_py.base.reasons import reason
 from engram_py.guidance.guards.values import (
@@ -19,12 +19,10 @@ from engram_py.guidance.guards.values import (
     OVERRULED_OFTEN,
     Broken,
     Checked,
-    ForeignGuardError,
     Guard,
     GuardLine,
     GuardSet,
     NoGuardError,
-    NoSessionError,
     Objection,
     Offered,
     Silenced,
@@ -163,7 +161,7 @@ class Guards:
         """Silence the guards of an observation in a session: the one given, else the one above this process or the one
         they spoke in last; with ``everywhere`` in all that are open. Overruled in three sessions, it is due for review.
 
-        Raises ObservationNotFoundError, NoGuardError, NoSessionError.
+        Raises ObservationNotFoundError, NoGuardError, InvalidInputError (no_session).
         """
         row = self._one(observation_id)
         sessions = self._meant(row, session_id, everywhere=everywhere)
@@ -191,8 +189,8 @@ class Guards:
         return self._store.row(_ANY) is not None
 
     def add(self, observation_id: int, guard: Guard) -> GuardSet:
-        """Give an observation a guard. Raises ObservationNotFoundError, InvalidArgumentError, ForeignGuardError,
-        GuardTooWideError: it would speak at most of what is done here."""
+        """Give an observation a guard. Raises ObservationNotFoundError, InvalidArgumentError, ConflictError
+        (foreign_guard, or guard_too_wide: it would speak at most of what is done here)."""
         from engram_py.guidance.guards.diff import reach_of
         from engram_py.guidance.guards.matching import checked
 
@@ -200,7 +198,12 @@ class Guards:
         row = self._one(observation_id, guarded=False)
         kept = from_json(row["guards"])
         if row["unchecked"]:
-            raise ForeignGuardError(row["id"])
+            raise ConflictError(
+                f"#{row['id']} came from elsewhere and is not trusted",
+                hint=f"read it, then run `engram trust {row['id']}`",
+                code="foreign_guard",
+                facts={"id": row["id"]},
+            )
         if len(kept) >= MOST_GUARDS:
             said = f"an observation has at most {MOST_GUARDS} guards"
             raise InvalidArgumentError("guard", said=said, step=f"remove one: `engram guard remove {row['id']} NUMBER`")
@@ -314,7 +317,11 @@ class Guards:
             found = hosted(self._store, project, ancestors()) or self._store.value(_SPOKE_LAST, id=row["id"])
             sessions = [found or self._store.value(_OPEN, project=project, limit=1)]
         if not sessions or not sessions[0]:
-            raise NoSessionError
+            raise InvalidInputError(
+                "this project has no open session here",
+                hint="pass --session ID; `engram sessions` lists them",
+                code="no_session",
+            )
         return sessions
 
     def _lines(self, row: Row) -> Iterable[GuardLine]:

@@ -288,7 +288,7 @@ def _package(name: str, quoted: bool, use: str) -> Guard | None:
 
 
 def _code(name: str, ticked: bool) -> Guard | None:
-    """Return the guard of a piece of code as it is written; a plain word is none, since comments have it as well."""
+    """Return the guard of a piece of code as it is written. None for a plain word, which comments have as well."""
     if not ticked or len(name) < 4 or (" " in name.strip() and not re.search(r"[(*=<>]", name)):
         return None
     if _CALL.fullmatch(name):

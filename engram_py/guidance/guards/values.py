@@ -8,7 +8,7 @@ from typing import Any
 
 from engram_py.base.dataclass import dataclass
 from engram_py.base.errors import ConflictError, InvalidInputError
-from engram_py.base.reasons import Told, amount
+from engram_py.base.reasons import Told
 
 MOST_GUARDS = 20
 MOST_CHARS = 300
@@ -185,42 +185,12 @@ class Offered:
     rule: Guard
 
 
-class GuardTooWideError(ConflictError):
-    shown = ("files", "of", "commits")
-
-    def __init__(self, files: int, of: int, commits: int) -> None:
-        self.files, self.of, self.commits = files, of, commits
-        told = (
-            f"it would have warned at {files} of {amount(of, 'file')} changed in the last {amount(commits, 'commit')}"
-        )
-        hint = "make it narrower, for example --in 'src/**' or a more exact --path"
-        super().__init__(told if files else "it would warn at every file", hint=hint)
-
-
 class NoGuardError(ConflictError):
-    shown = ("id",)
-
     def __init__(self, observation_id: int, *, offered: bool = False) -> None:
-        self.id = observation_id
         told = "suggests no guard" if offered else "has no such guard"
         add = f"add one: `engram guard add {observation_id} --command 'npm *'`"
-        super().__init__(f"#{observation_id} {told}", hint=add if offered else "`engram guard` lists them")
-
-
-class ForeignGuardError(ConflictError):
-    shown = ("id",)
-
-    def __init__(self, observation_id: int) -> None:
-        self.id = observation_id
-        hint = f"read it, then run `engram trust {observation_id}`"
-        super().__init__(f"#{observation_id} came from elsewhere and is not trusted", hint=hint)
-
-
-class NoSessionError(InvalidInputError):
-    def __init__(self) -> None:
-        super().__init__(
-            "this project has no open session here", hint="pass --session ID; `engram sessions` lists them"
-        )
+        hint = add if offered else "`engram guard` lists them"
+        super().__init__(f"#{observation_id} {told}", hint=hint, facts={"id": observation_id})
 
 
 class NoDiffError(InvalidInputError):

@@ -306,7 +306,7 @@ class SessionTokens:
 
 
 @dataclass(frozen=True, slots=True)
-class Unused:
+class UnusedMemory:
     """A memory that no session was given, asked for or cited."""
 
     id: int
@@ -356,9 +356,9 @@ def session_tokens(store: Store, project: str | None, *, since: str | None, limi
     return [SessionTokens(name, where, day, tokens_of(size), given) for name, where, day, size, given in reversed(rows)]
 
 
-def never_used(store: Store, project: str | None, *, limit: int) -> list[Unused]:
+def never_used(store: Store, project: str | None, *, limit: int) -> list[UnusedMemory]:
     """Return the oldest memories that no session was given, asked for or cited."""
-    return [Unused(*row) for row in store.tuples(_NEVER_USED, project=project, most=limit)]
+    return [UnusedMemory(*row) for row in store.tuples(_NEVER_USED, project=project, most=limit)]
 
 
 def _by_week(rows: Iterable[tuple[object, ...]]) -> dict[str, tuple[int, ...]]:

@@ -15,6 +15,7 @@ from typing import Any
 
 import click
 
+from engram_py.base.install_hints import install_hint
 from engram_py.base.text.normalize import visible
 from engram_py.interfaces.cli.commands import group, memory, refusing, value_command
 
@@ -109,11 +110,15 @@ def _cell(value: Any) -> str:
 
 
 def need_packages() -> None:
-    from engram_py.cloud.errors import ServerPackagesMissingError
+    from engram_py.cloud.errors import CloudServerError
 
     for name in ("psycopg", "psycopg_pool", "prometheus_client"):
         if name not in sys.modules and importlib.util.find_spec(name) is None:
-            raise ServerPackagesMissingError(name)
+            raise CloudServerError(
+                f"the package {name} is not installed",
+                hint=f"run `{install_hint('server')}`",
+                code="server_packages_missing",
+            )
 
 
 _account = click.argument("user", metavar="NAME", help="The account's name.")

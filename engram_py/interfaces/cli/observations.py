@@ -295,7 +295,7 @@ def _delete_by_number(app: Engram, ids: tuple[int, ...], *, hard: bool, yes: boo
 
 
 def delete_prompts(app: Engram, ids: Sequence[int], *, yes: bool, **projects: Any) -> Listing:
-    """Show the prompts, ask, and remove them for good. Raises PromptNotFoundError, NotConfirmedError."""
+    """Show the prompts, ask, and remove them for good. Raises NotFoundError (prompt_not_found), NotConfirmedError."""
     from engram_py.interfaces.wording.phrases import amount, one_line
 
     found = app.prompts.named(ids, **projects)

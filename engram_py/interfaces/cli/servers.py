@@ -20,14 +20,6 @@ from engram_py.base.files import expanded, here
 from engram_py.interfaces.cli.commands import PATH, json_command, memory, print_value, refusing, settings, value_command
 
 
-class NoTerminalError(TerminalError):
-    def __init__(self, why: str) -> None:
-        super().__init__(
-            f"engram tui needs a terminal that it can draw on: {why}",
-            hint="`engram list`, `engram search` and `engram sessions` print anywhere",
-        )
-
-
 @click.command("mcp")
 @click.option(
     "--tools", help="Profiles (core, agent, admin, layers, all) or tool names, comma-separated. Default: core."
@@ -190,8 +182,8 @@ def stop_server(data_dir: Path, instance: str, secret: str) -> int | None:
 
 
 def _ensure_server(instance: str, port: int, secret: str, data_dir: Path) -> None:
-    """Raises PortTakenError, NotStartedError."""
-    from engram_py.interfaces.web.access import NotStartedError, PortTakenError
+    """Raises ServeError (not_started, port_taken)."""
+    from engram_py.base.errors import ServeError
 
     found = _instance_at(port, secret)
     if found is None:
@@ -202,11 +194,18 @@ def _ensure_server(instance: str, port: int, secret: str, data_dir: Path) -> Non
             time.sleep(_PAUSE)
             found = _instance_at(port, secret)
     if found is None:
-        raise NotStartedError(port, _SECONDS)
-    if found != instance:
-        raise PortTakenError(port, "serves another memory" if found else "is another program's")
-    if not _has_page(port, secret):
-        raise PortTakenError(port, "serves this memory without its page: it is open to other machines, or too old")
+        raise ServeError(
+            f"no server answered on port {port} within {_SECONDS:.0f} seconds",
+            hint=f"`engram serve {port}` in a terminal says why",
+            code="not_started",
+        )
+    if found != instance or not _has_page(port, secret):
+        why = "serves this memory without its page: it is open to other machines, or too old"
+        if found != instance:
+            why = "serves another memory" if found else "is another program's"
+        raise ServeError(
+            f"port {port} {why}", hint="choose another port: `engram open --port NUMBER`", code="port_taken"
+        )
 
 
 def _instance_at(port: int, secret: str) -> str | None:
@@ -264,10 +263,13 @@ def tui_command(project: str | None) -> None:
 
     The screen shows new memories while agents save them.
     """
-    if not is_terminal():
-        raise NoTerminalError("input, output or errors go elsewhere")
-    if os.environ.get("TERM") == "dumb":
-        raise NoTerminalError("TERM is dumb")
+    if not is_terminal() or os.environ.get("TERM") == "dumb":
+        why = "TERM is dumb" if is_terminal() else "input, output or errors go elsewhere"
+        raise TerminalError(
+            f"engram tui needs a terminal that it can draw on: {why}",
+            hint="`engram list`, `engram search` and `engram sessions` print anywhere",
+            code="no_terminal",
+        )
     from engram_py.interfaces.tui.app import TerminalApp
 
     with memory(embedder="") as app:

@@ -142,11 +142,6 @@ _FIELDS: dict[str, type] = {
 _KINDS: dict[type, str] = {str: "text", list: "a list", bool: "true or false"}
 
 
-class NoConversationError(InvalidInputError):
-    def __init__(self, reason: str) -> None:
-        super().__init__(f"that is no conversation: {reason}", hint=f"give one JSON object: {_SHAPE}")
-
-
 @result_command("ingest")
 @click.argument("file", type=PATH, help="The conversation as JSON; - reads standard input.")
 @click.option(
@@ -183,19 +178,22 @@ def agents_command(app: Engram, agent_id: str | None) -> Listing:
 
 
 def _read(file: Path) -> dict[str, Any]:
-    """Return the fields of a conversation. Raises NoConversationError, InvalidArgumentError."""
+    """Return the fields of a conversation. Raises InvalidInputError."""
     try:
         if str(file) == "-":
             value = json.loads(text_argument("-"))
         else:
             with open_regular(here() / file) as opened:
                 value = json.loads(opened.read().decode("utf-8-sig"))
+        if not isinstance(value, dict | list):
+            raise ValueError("it is no object")
     except (OSError, ValueError, RecursionError) as exc:
-        raise NoConversationError(str(exc)[:200]) from exc
+        reason = str(exc)[:200]
+        raise InvalidInputError(
+            f"that is no conversation: {reason}", hint=f"give one JSON object: {_SHAPE}", code="no_conversation"
+        ) from exc
     if isinstance(value, list):
         return {"turns": value}
-    if not isinstance(value, dict):
-        raise NoConversationError("it is no object")
     print_notes(unknown_names(value, _FIELDS, kind="field"))
     given = {name: value[name] for name in _FIELDS if value.get(name) is not None}
     for name, one in given.items():

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from engram_py.base.dataclass import replace
-from engram_py.base.errors import EngramError, StoreError
+from engram_py.base.errors import EngramError, InvalidInputError, StoreError
 from engram_py.base.times import parse_time, to_text
 from engram_py.interfaces.hooks.call import GIT_SHARE, reaches_model, rendered, shown
 from engram_py.memory.observations.values import Observation
@@ -20,7 +20,6 @@ from engram_py.memory.sessions.sessions import ancestors
 from engram_py.memory.sessions.values import (
     SessionLine,
     SessionNotFoundError,
-    TranscriptDamagedError,
     TranscriptMissingError,
     TranscriptRefusedError,
     TranscriptUnheardError,
@@ -219,7 +218,8 @@ def _read_transcript(call: Call) -> None:
         if found.unheard and not of_subagent:
             call.note(TranscriptUnheardError())
         elif found.unreadable:
-            call.note(TranscriptDamagedError(path, found.unreadable))
+            message = f"{path}: lines that are no JSON: {found.unreadable}"
+            call.note(InvalidInputError(message, hint="the other lines are read", code="transcript_damaged"))
     except TranscriptRefusedError as exc:
         if path:
             call.note(exc)

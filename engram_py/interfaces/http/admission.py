@@ -19,7 +19,7 @@ from engram_py.app import Engram
 from engram_py.base.dataclass import asdict, dataclass
 from engram_py.base.errors import InvalidTopicKeyError
 from engram_py.base.text.normalize import normalize_topic_key
-from engram_py.interfaces.http.errors import ForeignOriginError, HttpError, UnauthorizedError, WrongHostError
+from engram_py.interfaces.http.errors import HttpError, UnauthorizedError
 from engram_py.interfaces.http.routing import Operation
 
 MCP, PAGE, ENTRANCE, ASSETS = "/mcp", "/ui", "/ui/enter", "/ui/static"
@@ -81,11 +81,21 @@ def refusal(facts: RequestFacts) -> HttpError | None:
     """Return why a request is not answered, None for one that is."""
     if facts.hosts is not None and facts.host.lower() not in facts.hosts:
         # A page whose name was pointed at 127.0.0.1 sends that name here: its requests look like a program's.
-        return WrongHostError(facts.host)
+        return HttpError(
+            f"the Host {facts.host[:80]!r} is not this server's",
+            hint="use 127.0.0.1, localhost or [::1] with the port",
+            code="wrong_host",
+            status=421,
+        )
     # What a page loads as an image or a frame has no Origin. The link may be followed from anywhere: from a file, say.
     from_elsewhere = facts.fetch_site == "cross-site" and facts.reached != ENTRANCE
     if from_elsewhere or not all(map(_is_of_this_machine, facts.origins)):
-        return ForeignOriginError()
+        return HttpError(
+            "a web page of another machine may not use this memory",
+            hint="call it from a program, or from a page that this machine serves",
+            code="foreign_origin",
+            status=403,
+        )
     reach = REACH[asker(facts)]
     return None if reach is None or facts.reached in reach else UnauthorizedError()
 

@@ -84,10 +84,22 @@ class Api:
             raise errors.InvalidPathError("not UTF-8") from exc
         methods = operations_at(parts) if not shown.startswith("//") else {}
         if not methods:
-            raise errors.UnknownRouteError(shown)
+            raise errors.HttpError(
+                f"nothing is at {shown[:200]}",
+                hint="GET /openapi.json lists the routes",
+                code="unknown_route",
+                status=404,
+            )
         method = "GET" if request.method == "HEAD" else request.method
         if method not in methods:
-            raise errors.MethodNotAllowedError(request.method, shown, tuple(methods))
+            allowed = ", ".join(sorted({*methods, *(["HEAD"] if "GET" in methods else [])}))
+            raise errors.HttpError(
+                f"{shown[:200]} does not take {request.method[:20]}",
+                hint=f"use {allowed}",
+                code="method_not_allowed",
+                status=405,
+                headers={"Allow": allowed},
+            )
         return methods[method]
 
     def _run(self, found: Operation, path: dict[str, str], query: bytes, body: bytes) -> Response:

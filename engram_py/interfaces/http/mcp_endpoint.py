@@ -197,7 +197,7 @@ def build_server(
 
     ``memory_of`` says which memory a call works on where one server has many connections.
 
-    Raises UnknownToolError for a profile or tool that does not exist.
+    Raises InvalidInputError (unknown_tool) for a profile or tool that does not exist.
     """
     names = select_tools(tools if tools is not None else settings.tools)
     memory_for = memory_of or (lambda ctx: ctx.lifespan_context)

@@ -9,7 +9,7 @@ from pydantic import Field
 from engram_py.app import Engram
 from engram_py.base.errors import InvalidArgumentError
 from engram_py.interfaces.http.answers import Answer, DeletedOut, Notes, ObservationOut, Text, limited, shown
-from engram_py.interfaces.http.errors import SaveResultNotFoundError
+from engram_py.interfaces.http.errors import HttpError
 from engram_py.interfaces.http.routing import (
     Id,
     InSession,
@@ -97,7 +97,12 @@ def save_result(app: Engram, operation_id: Needed) -> object:
     """The result of the save with this `operation_id`, if its answer was lost; 410 if it was deleted since."""
     found = committed(app.store, operation_id)
     if found is None:
-        raise SaveResultNotFoundError
+        raise HttpError(
+            "no save has this operation_id",
+            hint="send the save again",
+            code="observation_save_result_not_found",
+            status=404,
+        )
     return SaveResult(id=found)
 
 

@@ -12,7 +12,7 @@ from engram_py.app import Engram
 from engram_py.base.database.runs import Run
 from engram_py.base.errors import InvalidArgumentError
 from engram_py.interfaces.http.answers import Answer, Time, in_words, shown, whole
-from engram_py.interfaces.http.errors import UnsupportedScopeError
+from engram_py.interfaces.http.errors import HttpError
 from engram_py.interfaces.http.routing import InProject, Needed, ProjectsQuery, Whole, operation, selected
 from engram_py.interfaces.wording.reasons import spelled
 from engram_py.memory.observations.listing import Stats
@@ -110,7 +110,11 @@ def list_projects(app: Engram) -> object:
 def sync_status(app: Engram, projects: ProjectsQuery) -> object:
     """The state of background sync with a server."""
     if selected(app, projects).all_projects:
-        raise UnsupportedScopeError
+        raise HttpError(
+            "all_projects is not supported for sync status",
+            hint="leave it out, or name one project",
+            code="unsupported_project_scope",
+        )
     status = app.autosync.status()
     return SyncOut.of(
         status,

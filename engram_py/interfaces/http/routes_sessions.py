@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from engram_py.app import Engram
 from engram_py.base.errors import InvalidArgumentError
 from engram_py.interfaces.http.answers import Answer, Notes, SessionOut, SessionSummary, in_words, limited, shown
-from engram_py.interfaces.http.errors import SessionConflictError, SessionIsolationError, SessionScopeError
+from engram_py.interfaces.http.errors import HttpError, SessionScopeError
 from engram_py.interfaces.http.routes_projects import CurrentOut, current_project
 from engram_py.interfaces.http.routing import (
     Id,
@@ -222,13 +222,18 @@ def _runtime_session(app: Engram, runtime: RuntimeSession) -> str:
 
 
 def _refuse_shared(app: Engram, session_id: str, directory: str | None) -> None:
-    """Raises SessionIsolationError where the session belongs to a directory, or is to."""
+    """Raises HttpError (session_isolation_conflict) where the session belongs to a directory, or is to."""
     try:
         held = app.sessions.get(session_id)
     except SessionNotFoundError:
         held = None
     if (directory or "").strip() or (held is not None and (held.directory or held.ownership_mode != OWNED)):
-        raise SessionIsolationError(session_id)
+        raise HttpError(
+            f"session {session_id[:80]!r} has a directory, or is shared by projects",
+            hint="start an isolated session with a new id, ownership_mode project_owned and no directory",
+            code="session_isolation_conflict",
+            status=409,
+        )
 
 
 def _refuse_other_owner(app: Engram, session_id: str, project: str) -> None:
@@ -238,7 +243,13 @@ def _refuse_other_owner(app: Engram, session_id: str, project: str) -> None:
         return
     wanted = normalize_project(project)
     if held.project and held.project != wanted:
-        raise SessionConflictError(session_id, held.project, wanted)
+        raise HttpError(
+            f"session {session_id[:80]!r} belongs to {held.project}, not to {wanted}",
+            hint="use another session id, or the ownership_mode shared",
+            code="session_project_conflict",
+            status=409,
+            facts={"session_id": session_id[:80], "owner_project": held.project, "requested_project": wanted},
+        )
 
 
 # --- conversations and agents ---------------------------------------------------------------------------------

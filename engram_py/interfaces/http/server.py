@@ -24,8 +24,9 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import HANDLED_SIGNALS
 
 from engram_py.base.dataclass import dataclass
+from engram_py.base.errors import ServeError
 from engram_py.base.settings import is_loopback
-from engram_py.interfaces.http.errors import AddressInUseError, AddressUnusableError, TokenRequiredError
+from engram_py.interfaces.http.errors import AddressInUseError, AddressUnusableError
 from engram_py.interfaces.http.peers import OF_THIS_USER, is_of_this_user
 
 BACKLOG = 128
@@ -55,9 +56,13 @@ class Listening:
 
 
 def refuse_open_address(host: str, *, token: str) -> None:
-    """Raises TokenRequiredError when others could reach ``host`` and nothing asks who they are."""
+    """Raises ServeError (token_required) when others could reach ``host`` and nothing asks who they are."""
     if not token and not is_loopback(host):
-        raise TokenRequiredError(host)
+        raise ServeError(
+            f"other machines can reach {host} without a token",
+            hint="set ENGRAM_HTTP_TOKEN, or use --host 127.0.0.1",
+            code="token_required",
+        )
 
 
 @contextmanager

@@ -19,28 +19,25 @@ _CODE = regex(r"(?s)```.*?(?:```|\Z)|`[^`\n]*`")
 class UnknownArgumentError(InvalidInputError):
     """A call that writes has an argument that would change its meaning, and that the tool does not have."""
 
-    shown = ("argument",)
-
     def __init__(self, tool: str, name: str, near: str, known: Sequence[str]) -> None:
-        self.tool, self.argument = tool, as_text(name[:_SHOWN_CHARS])
+        shown = as_text(name[:_SHOWN_CHARS])
         step = f'call it with "{near}" instead' if near else "call it without"
         super().__init__(
-            f'{tool} has no argument "{self.argument}", and nothing was written',
+            f'{tool} has no argument "{shown}", and nothing was written',
             hint=f"{step}; it takes {', '.join(known)}",
+            facts={"argument": shown},
         )
 
 
 class SwallowedArgumentsError(InvalidInputError):
     """The text of an argument contains the end of it, and then other arguments of the call."""
 
-    shown = ("argument",)
-
     def __init__(self, tool: str, name: str, swallowed: Mapping[str, str]) -> None:
-        self.argument, self.swallowed = name, dict(swallowed)
         call = ", ".join(f"{one}={as_text(value)[:_SHOWN_CHARS]!r}" for one, value in swallowed.items())
         super().__init__(
             f"{name} contains other arguments of the call ({', '.join(swallowed)}), and nothing was written",
             hint=f"call {tool} again: end {name} before them, and pass {call} as arguments of their own",
+            facts={"argument": name},
         )
 
 

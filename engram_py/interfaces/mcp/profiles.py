@@ -92,25 +92,22 @@ PROFILES: dict[str, tuple[str, ...]] = {
 }
 
 
-class UnknownToolError(InvalidInputError):
-    def __init__(self, name: str, known: Sequence[str]) -> None:
-        self.name, self.known = name[:80], list(known)
-        hint = f"--tools takes core, agent, admin, layers, all, or {', '.join(known)}"
-        super().__init__(f"no tool or profile {self.name!r}", hint=hint)
-
-
 def select_tools(wanted: str) -> tuple[str, ...]:
     """Return the names of tools: those of a profile (``core``, ``agent``, ``admin``, ``layers``, ``all``), names, or a
     comma-separated mix; empty means core.
 
-    Raises UnknownToolError.
+    Raises InvalidInputError (unknown_tool).
     """
     names: dict[str, None] = {}
     for part in (part.strip() for part in wanted.split(",")):
         if not part:
             continue
         if part not in PROFILES and part not in stored():
-            raise UnknownToolError(part, tuple(stored()))
+            raise InvalidInputError(
+                f"no tool or profile {part[:80]!r}",
+                hint=f"--tools takes core, agent, admin, layers, all, or {', '.join(stored())}",
+                code="unknown_tool",
+            )
         names |= dict.fromkeys(PROFILES.get(part, (part,)))
     return tuple(names) or CORE
 

@@ -86,7 +86,9 @@ def read_resource(app: Engram, uri: str) -> Json:
     elif uri.startswith(CONTEXT):
         body = render.text(app.contexts.assemble(unquote(uri.removeprefix(CONTEXT))), now=now, door="mcp")
     else:
-        raise UnknownResourceError(uri)
+        raise NotFoundError(
+            f"no resource {uri[:200]!r}", hint=f"{OBSERVATION}ID and {CONTEXT}PROJECT exist", code="unknown_resource"
+        )
     return {"uri": uri, "mimeType": MIME, "text": body}
 
 
@@ -140,11 +142,6 @@ def complete(app: Engram, ref: Json, argument: Json) -> Json:
         found = app.browsing.values_of("type" if head else column, part.removeprefix(head), limit=MOST_COMPLETED + 1)
     values = [head + one for one in found[:MOST_COMPLETED]]
     return {"values": values, "hasMore": len(found) > MOST_COMPLETED}
-
-
-class UnknownResourceError(NotFoundError):
-    def __init__(self, uri: str) -> None:
-        super().__init__(f"no resource {uri[:200]!r}", hint=f"{OBSERVATION}ID and {CONTEXT}PROJECT exist")
 
 
 HANDSHAKES = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")

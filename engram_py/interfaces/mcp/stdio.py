@@ -106,7 +106,7 @@ def serve_stdio(
     settings: Settings, *, tools: str | None = None, project: str | None = None, failure: EngramError | None = None
 ) -> None:
     """Serve until stdin closes or a signal comes. ``failure``: why there are no proper settings, answered to every
-    call. Raises UnknownToolError for a profile or tool that does not exist."""
+    call. Raises InvalidInputError (unknown_tool) for a profile or tool that does not exist."""
     names = select_tools(tools if tools is not None else settings.tools)
     if sys.stdin is None or sys.stdout is None:  # closed before the start: there is no client
         return

@@ -276,12 +276,17 @@ def _answered(
         return _failure(exc, notes, wants_json=wants_json)
     except Exception:
         logger.exception("%s failed", tool.name)
-        failed = OutdatedError(tool.name) if memory.is_outdated() else InternalError(tool.name)
-        return _failure(failed, notes, wants_json=wants_json)
+        if memory.is_outdated():  # it may need a file of the version that this process began with
+            step = f"{RESTART}, then make this call again"
+            broken: EngramError = ServeError(f"{tool.name} failed: {OUTDATED}", hint=step, code="outdated_server")
+        else:  # what it was stays in the log: an exception's text can hold what somebody saved
+            step = "the server's log says why; `engram doctor` checks the memory"
+            broken = EngramError(f"{tool.name} failed", hint=step, code="internal_error")
+        return _failure(broken, notes, wants_json=wants_json)
 
 
 def _check_project(app: Engram, expected: str, tool: Tool, values: Mapping[str, Any]) -> None:
-    """Raises ProjectMismatchError where a call would write elsewhere than expected, InvalidProjectError."""
+    """Raises ConflictError where a call would write elsewhere than expected, InvalidProjectError."""
     from engram_py.memory.observations.arguments import check_owner, check_place
 
     ids = tool.named_ids(values)
@@ -321,24 +326,6 @@ def _contradicted(value: object) -> Candidate | None:
 
 OUTDATED = "engram was updated or removed while this server runs"
 RESTART = "restart your agent"
-
-
-class OutdatedError(ServeError):
-    """A call needs a file of the version that this process began with."""
-
-    code = "outdated_server"
-
-    def __init__(self, tool: str) -> None:
-        super().__init__(f"{tool} failed: {OUTDATED}", hint=f"{RESTART}, then make this call again")
-
-
-class InternalError(EngramError):
-    """A bug. What it was stays in the log: an exception's text can hold what somebody saved."""
-
-    code = "internal_error"
-
-    def __init__(self, tool: str) -> None:
-        super().__init__(f"{tool} failed", hint="the server's log says why; `engram doctor` checks the memory")
 
 
 def _failure(error: EngramError, notes: list[str], *, wants_json: bool) -> Json:

@@ -22,10 +22,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from engram_py.base.dataclass import dataclass, field, replace
+from engram_py.base.errors import SetupError
 from engram_py.interfaces.hook_protocol import listens
 from engram_py.interfaces.setup.file_edits import Edit, FileEdits, Format, ListItem, Member, Text
 from engram_py.interfaces.setup.machine import Launcher, Machine
-from engram_py.interfaces.setup.manifest import ScopeUnavailableError
 
 Scope = Literal["user", "project"]
 SCOPES: tuple[Scope, ...] = ("user", "project")
@@ -390,11 +390,15 @@ class Parts:
 def wanted(agent: Agent, scope: Scope, machine: Machine, start: Launcher, parts: Parts) -> list[FileEdits]:
     """Return the edits of an agent's files, one entry for each file.
 
-    Raises ScopeUnavailableError: the agent reads no servers in this scope.
+    Raises SetupError (scope_unavailable): the agent reads no servers in this scope.
     """
     servers = agent.servers.get(scope)
     if servers is None:
-        raise ScopeUnavailableError(agent.title)
+        raise SetupError(
+            f"{agent.title} cannot be set up in a project",
+            hint="leave --scope out, or pass --scope user",
+            code="scope_unavailable",
+        )
     member = Member((*servers.keys, SERVER_NAME), entry(servers, start.server()))
     files = [FileEdits(chosen(servers.paths, machine), servers.format, (member,))]
     hooks = agent.hooks.get(scope)

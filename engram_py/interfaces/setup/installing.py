@@ -16,6 +16,7 @@ from typing import Any
 
 from engram_py import __version__
 from engram_py.base.dataclass import dataclass
+from engram_py.base.errors import SetupError
 from engram_py.base.files import real_path
 from engram_py.base.times import utc_now
 from engram_py.interfaces.setup import file_edits
@@ -46,7 +47,6 @@ from engram_py.interfaces.setup.manifest import (
     PluginFailedError,
     SetupManifest,
     SetupRefusedError,
-    UnknownAgentError,
     UnusableOptionError,
     digest,
     look,
@@ -239,10 +239,14 @@ def _used(manifest: SetupManifest, user: str) -> bool:
 
 
 def agents_named(names: Sequence[str]) -> list[Agent]:
-    """Return the agents of these names, each once. Raises UnknownAgentError."""
+    """Return the agents of these names, each once. Raises SetupError (unknown_agent)."""
     for name in names:
         if name not in AGENTS and name not in ALIASES:
-            raise UnknownAgentError(name, list(AGENTS))
+            raise SetupError(
+                f"no agent is called {name[:80]!r}",
+                hint=f"it is one of {', '.join(AGENTS)}",
+                code="unknown_agent",
+            )
     return [AGENTS[name] for name in dict.fromkeys(ALIASES.get(name, name) for name in names)]
 
 

@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -24,23 +24,11 @@ from engram_py.interfaces.setup.formats import UnreadableTextError
 
 
 class SetupRefusedError(SetupError):
-    shown = ("path",)
-
     def __init__(self, path: str, reason: str, *, step: str = "correct it") -> None:
         self.path, self.reason = path, reason
-        super().__init__(f"{path} was left alone: {reason}", hint=f"{step}, then run the command again")
-
-
-class UnknownAgentError(SetupError):
-    def __init__(self, name: str, known: Sequence[str]) -> None:
-        self.name, self.known = name[:80], list(known)
-        super().__init__(f"no agent is called {self.name!r}", hint=f"it is one of {', '.join(known)}")
-
-
-class ScopeUnavailableError(SetupError):
-    def __init__(self, agent: str) -> None:
-        self.agent = agent
-        super().__init__(f"{agent} cannot be set up in a project", hint="leave --scope out, or pass --scope user")
+        super().__init__(
+            f"{path} was left alone: {reason}", hint=f"{step}, then run the command again", facts={"path": path}
+        )
 
 
 class UnusableOptionError(SetupError):

@@ -15,37 +15,8 @@ from html import escape
 from pathlib import Path
 
 from engram_py.base.database.errors import DataDirError
-from engram_py.base.errors import ServeError
 from engram_py.base.files import read_secret, reason, write_atomically
 from engram_py.interfaces.http.errors import HttpError
-
-
-class NotEnteredError(HttpError):
-    status = 401
-
-    def __init__(self) -> None:
-        super().__init__(
-            "this browser has no access, or its access ended",
-            hint="run `engram open`; it prints a link that works once, within ten minutes",
-        )
-
-
-class LinkUsedError(HttpError):
-    status = 401
-
-    def __init__(self) -> None:
-        super().__init__(
-            "this link no longer works: each works once, within ten minutes",
-            hint="run `engram open` again. If you did not use it, somebody else on this machine did: delete page.key "
-            "in the data directory, which ends every visit",
-        )
-
-
-class ForeignFormError(HttpError):
-    status = 403
-
-    def __init__(self) -> None:
-        super().__init__("this form does not come from this page", hint="reload the page, and send its form")
 
 
 class NoPageError(HttpError):
@@ -53,37 +24,6 @@ class NoPageError(HttpError):
 
     def __init__(self, path: str) -> None:
         super().__init__(f"no page is at {path[:200]}", hint="the links above lead to all pages")
-
-
-class ChangeExpiredError(HttpError):
-    status = 404
-
-    def __init__(self, observation_id: int) -> None:
-        super().__init__(
-            "this change cannot be undone any more", hint=f"`engram history {observation_id}` has the earlier texts"
-        )
-
-
-class TooManyListenersError(HttpError):
-    status = 503
-
-    def __init__(self, most: int) -> None:
-        super().__init__(f"{most} pages are open already", hint="close some of them; a reload still works")
-
-
-class PortTakenError(ServeError):
-    def __init__(self, port: int, why: str) -> None:
-        self.port = port
-        super().__init__(f"port {port} {why}", hint="choose another port: `engram open --port NUMBER`")
-
-
-class NotStartedError(ServeError):
-    def __init__(self, port: int, seconds: float) -> None:
-        self.port = port
-        super().__init__(
-            f"no server answered on port {port} within {seconds:.0f} seconds",
-            hint=f"`engram serve {port}` in a terminal says why",
-        )
 
 
 KEY_NAME, TOKEN_NAME, LINKS = "page.key", "http.token", "page-links"

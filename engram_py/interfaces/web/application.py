@@ -129,7 +129,13 @@ class PageApplication:
         # A program that only asks what the link is must not use it up.
         cookie = self._access.enter(request.query_params.get("token", "")) if request.method == "GET" else None
         if cookie is None:
-            raise access.LinkUsedError
+            raise HttpError(
+                "this link no longer works: each works once, within ten minutes",
+                hint="run `engram open` again. If you did not use it, somebody else on this machine did: delete "
+                "page.key in the data directory, which ends every visit",
+                code="link_used",
+                status=401,
+            )
         # Other systems' addresses of pages (`/memory/people`) lead to ours, so the cookie is for all of the server.
         response.set_cookie(self._cookie, cookie, max_age=access.COOKIE_SECONDS, httponly=True, samesite="strict")
         return response
@@ -153,7 +159,12 @@ class PageApplication:
             home = f"http://{request.headers.get('host', '')}"
             is_own = self._access.is_form_token(visitor, form.get("form_token", ""))
             if request.headers.get("origin", "") != home or not is_own:
-                raise access.ForeignFormError
+                raise HttpError(
+                    "this form does not come from this page",
+                    hint="reload the page, and send its form",
+                    code="foreign_form",
+                    status=403,
+                )
         # Its own project and session, so that what a person opens teaches the search of agents nothing.
         view = self._app.for_caller(None)
         with view.usage.paused():
@@ -186,7 +197,13 @@ class PageApplication:
 
     def refused(self, error: EngramError, *, entered: bool = False) -> Response:
         """Return a page that asks neither the memory nor the key: one of them may be what failed."""
-        error = access.NotEnteredError() if isinstance(error, UnauthorizedError) else error
+        if isinstance(error, UnauthorizedError):
+            error = HttpError(
+                "this browser has no access, or its access ended",
+                hint="run `engram open`; it prints a link that works once, within ten minutes",
+                code="not_entered",
+                status=401,
+            )
         response = _rendered("refused.html", {"error": error, "entered": entered, "project": ""}, status_of(error))
         response.headers.update(error.headers if isinstance(error, HttpError) else {})
         return response
@@ -237,9 +254,14 @@ class ChangeWatch:
         self._looked_at = 0.0
 
     def stream(self, since: str, headers: Mapping[str, str]) -> StreamingResponse:
-        """Return the stream of a listener that knows the version ``since``. Raises TooManyListenersError."""
+        """Return the stream of a listener that knows the version ``since``. Raises HttpError (too_many_listeners)."""
         if self._listeners >= MOST_LISTENERS:
-            raise access.TooManyListenersError(MOST_LISTENERS)
+            raise HttpError(
+                f"{MOST_LISTENERS} pages are open already",
+                hint="close some of them; a reload still works",
+                code="too_many_listeners",
+                status=503,
+            )
         return _Stream(self, since, headers)
 
     @contextmanager

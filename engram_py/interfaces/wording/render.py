@@ -16,6 +16,7 @@ from engram_py.interfaces.wording.phrases import SpelledWords, Words, notes
 from engram_py.interfaces.wording.reasons import Door, call, spelled
 from engram_py.memory.observations.listing import Listing
 from engram_py.memory.observations.values import Changed, Detail, Saved
+from engram_py.memory.projects.values import AmbiguousProjectError
 from engram_py.recall.values import Results
 
 # Kinds that most answers are not, so that a search does not import them.
@@ -165,12 +166,11 @@ def person_text(error: EngramError) -> str:
     said, step = spelled(error.told, "cli"), spelled(error.next_step, "cli")
     if isinstance(error, InvalidArgumentError) and error.expected:
         return said if error.expected == "given" else f"{said}: it must be {error.expected}"
-    candidates = getattr(error, "candidates", None)
-    if candidates is None:
+    if not isinstance(error, AmbiguousProjectError):
         return f"{said}\nhint: {step}"
     import shlex
 
-    choices = ", ".join(f"--project {shlex.quote(one)}" for one in candidates)
+    choices = ", ".join(f"--project {shlex.quote(one)}" for one in error.candidates)
     step = f"choose one: {choices}" if choices else "hint: pass --project NAME, or name this folder: `engram init NAME`"
     return f"{said.partition(' (candidates:')[0]}\n{step}"
 

@@ -19,7 +19,7 @@ from engram_py.memory.projects.projects import Core
 
 # Imported where they are needed: most searches show nothing that changed, most saves name no file.
 if TYPE_CHECKING:
-    from engram_py.memory.anchors.record import Observed
+    from engram_py.memory.anchors.record import ObservedFiles
     from engram_py.memory.anchors.worktree import CurrentRepository
 
 _MOST_CHECKED = 10_000  # observations of one check
@@ -85,7 +85,7 @@ class Anchors:
                 states[row] = unmerged_states(reason("not_in_history"), states[row])
         return states
 
-    def observe(self, files: Sequence[str], content: str) -> Observed | None:
+    def observe(self, files: Sequence[str], content: str) -> ObservedFiles | None:
         """Read the files that are listed and those the content's Where line names. To be called before the
         transaction that ``record``s it: no other process should wait while files are read."""
         if not files and "where" not in content.lower():
@@ -94,7 +94,7 @@ class Anchors:
 
         return observe(files, content, self._here())
 
-    def record(self, row: int, project: str, observed: Observed | None, outcome: Outcome) -> tuple[Told, ...]:
+    def record(self, row: int, project: str, observed: ObservedFiles | None, outcome: Outcome) -> tuple[Told, ...]:
         """Tie an observation to what was observed when its text was written. Call inside a transaction.
 
         A text that was rewritten is about the files it names now: those of its Where line replace the earlier ones,
@@ -204,9 +204,9 @@ class Anchors:
             observations=len(by_id),
             anchors=len(every),
             states=dict(sorted(Counter("elsewhere" if state.elsewhere else state.state for state in every).items())),
-            stale=_lines(rows, by_id, lambda state: state.stale),
+            stale=_stale_lines(rows, by_id, lambda state: state.stale),
             warnings=tuple(warnings),
-            elsewhere=_lines(rows, by_id, lambda state: state.elsewhere),
+            elsewhere=_stale_lines(rows, by_id, lambda state: state.elsewhere),
         )
 
     def stale(
@@ -220,7 +220,7 @@ class Anchors:
         names = [name for name in sorted(here.names) if projects is None or name in projects]
         rows = [row for name in names for row in table.anchored(self._store, name, limit=_MOST_REVIEWED)]
         rows = [row for row in rows if row.id not in without]
-        return _lines(rows, self._states(rows, Deadline(), here), lambda state: state.stale)[:limit]
+        return _stale_lines(rows, self._states(rows, Deadline(), here), lambda state: state.stale)[:limit]
 
     def _here(self) -> CurrentRepository:
         from engram_py.memory.anchors.worktree import CurrentRepository
@@ -228,12 +228,11 @@ class Anchors:
         return CurrentRepository(self._store, self._journal, self._projects)
 
 
-def _lines(
+def _stale_lines(
     rows: Sequence[Observation],
     states: Mapping[int, Sequence[AnchorState]],
     wanted: Callable[[AnchorState], bool],
 ) -> tuple[StaleLine, ...]:
-    """Return the observations that have a state which is ``wanted``."""
     lines = []
     for row in rows:
         if some := tuple(filter(wanted, states.get(row.id, ()))):

@@ -54,7 +54,7 @@ def texts_of(
 
 
 def _then(anchor: Anchor, repository: Repository, deadline: Deadline) -> Content | str:
-    """Return the file as it was saved about, or for a span one that holds its lines; else why there is none."""
+    """Return the file as it was at the save, or for a span a version that holds its lines; else why there is none."""
     if not is_relative(anchor.path):
         return OUTSIDE
     commit, blob = (text if text and is_commit(text) else None for text in (anchor.git_commit, anchor.blob))
@@ -122,7 +122,7 @@ class Moves:
         """
         if self._tree is None or not self._names:
             return []
-        recorded = self._recorded()
+        recorded = self._newest_paths()
         targets = self._targets(path, recorded, self._tree)
         if not targets:
             return []
@@ -132,7 +132,7 @@ class Moves:
         alike = (old for old in recorded if posixpath.splitext(old)[1] in kinds)
         # Those first that most likely got the name of a target.
         gone = (old for old in dict.fromkeys((*same_name, *alike, *recorded)) if not self._is_there(old))
-        ends = self._ends(islice(gone, _MOST_GONE))
+        ends = self._present_names(islice(gone, _MOST_GONE))
         renamed = self._at([old for old, end in ends.items() if end in targets])
 
         def is_at(now: str) -> bool:
@@ -144,9 +144,9 @@ class Moves:
         """Return the same for ``folder``, which ends in ``/``: files that are gone and are below it now."""
         if not self._names or not os.path.isdir(f"{self._root}/{folder}"):  # noqa: PTH112
             return []
-        gone = [path for path in self._recorded() if not path.startswith(folder) and not self._is_there(path)]
+        gone = [path for path in self._newest_paths() if not path.startswith(folder) and not self._is_there(path)]
         likely = [path for path in gone if any(self._is_there(folder + tail) for tail in _tails(path))]
-        ends = self._ends(islice(dict.fromkeys((*likely, *gone)), _MOST_GONE))
+        ends = self._present_names(islice(dict.fromkeys((*likely, *gone)), _MOST_GONE))
         rows = self._at([*dict.fromkeys((*likely, *(path for path, end in ends.items() if end.startswith(folder))))])
         return self._moved(rows, lambda now: now.startswith(folder))
 
@@ -160,16 +160,14 @@ class Moves:
 
         return [row.id for row in rows if any(map(went, states.get(row.id, ())))][: self._limit]
 
-    def _recorded(self) -> list[str]:
-        """Return the paths of the newest anchors."""
+    def _newest_paths(self) -> list[str]:
         newest = (table.newest_paths(self._store, name, limit=_ANCHORS_READ) for name in self._names)
         return [*dict.fromkeys(path for paths in newest for path in paths)]
 
     def _at(self, paths: Sequence[str]) -> list[Observation]:
         return table.at_paths(self._store, paths, projects=self._names, limit=self._most) if paths else []
 
-    def _ends(self, paths: Iterable[str]) -> dict[str, str]:
-        """Return the present names of the files at these paths, as history tells."""
+    def _present_names(self, paths: Iterable[str]) -> dict[str, str]:
         anchors = table.newest_at(self._store, [*paths], projects=self._names)
         traces = self._traces(anchors) if anchors else {}
         return {anchor.path: traces[anchor.id].path for anchor in anchors}

@@ -28,7 +28,7 @@ from engram_py.memory.anchors.values import (
 from engram_py.memory.anchors.worktree import (
     Content,
     CurrentRepository,
-    Placed,
+    PlacedFile,
     Unread,
     is_relative,
     mark_span,
@@ -178,7 +178,7 @@ _MARK = regex("[:#]")
 
 
 @dataclass(frozen=True, slots=True)
-class Observed:
+class ObservedFiles:
     """The files that a text names, as they are now: rows of the table without their observation.
 
     ``given`` is whether somebody listed files; ``notes`` say what could not be anchored and why.
@@ -188,7 +188,7 @@ class Observed:
     given: bool = False
     notes: tuple[Told, ...] = ()
 
-    def elsewhere(self) -> Observed:
+    def elsewhere(self) -> ObservedFiles:
         """Return only the names, for an observation of another project than the one whose files were read."""
         kept = tuple(
             _bare(anchor["path"], anchor["start_line"], anchor["end_line"], anchor["origin"]) for anchor in self.anchors
@@ -196,10 +196,10 @@ class Observed:
         return replace(self, anchors=kept)
 
 
-NOTHING = Observed()
+NOTHING = ObservedFiles()
 
 
-def observe(files: Sequence[str], content: str, here: CurrentRepository) -> Observed:
+def observe(files: Sequence[str], content: str, here: CurrentRepository) -> ObservedFiles:
     """Read the files that were listed and those of the content's Where line. Never fails."""
     names = [redact(name[:_READ_CHARS]).text for name in files]
     named = references(names, content)
@@ -207,10 +207,10 @@ def observe(files: Sequence[str], content: str, here: CurrentRepository) -> Obse
     reader.leave_out_blank(names)
     for reference in named:
         reader.take(reference)
-    return Observed(tuple(reader.anchors.values()), any(name.strip() for name in files), reader.notes())
+    return ObservedFiles(tuple(reader.anchors.values()), any(name.strip() for name in files), reader.notes())
 
 
-def renewed(observed: Observed, old: Iterable[Anchor], project: str, here: CurrentRepository) -> list[Values]:
+def renewed(observed: ObservedFiles, old: Iterable[Anchor], project: str, here: CurrentRepository) -> list[Values]:
     """Return the anchors of a rewritten text: those it names, and those that were listed for it earlier."""
     mine = here.repository_of(project)
     now = list((observed if mine else observed.elsewhere()).anchors)
@@ -330,22 +330,22 @@ class _Reader:
         if self._repository is None:
             return False
         placed = self._placed(Reference(name), self._repository, root_only=False)
-        return isinstance(placed, Placed) and isinstance(self._file(placed), Content)
+        return isinstance(placed, PlacedFile) and isinstance(self._file(placed), Content)
 
-    def _file(self, placed: Placed) -> Content | Unread:
+    def _file(self, placed: PlacedFile) -> Content | Unread:
         tree = self._here.tree if self._repository is not None and placed.root == self._repository.root else None
         return read_file(placed.root, placed.path) if tree is None else tree.read(placed.path)
 
-    def _placed(self, reference: Reference, repository: Repository, *, root_only: bool) -> Placed | Unread:
+    def _placed(self, reference: Reference, repository: Repository, *, root_only: bool) -> PlacedFile | Unread:
         if root_only:
-            return Placed(repository.root, reference.path)
+            return PlacedFile(repository.root, reference.path)
         placed = place_file(reference.path, self._here.directory, repository)
         if isinstance(placed, Unread) or isinstance(self._file(placed), Content):
             return placed
         # People write `auth.py` for the one file of that name.
         tracked = self._here.tree.tracked if self._here.tree is not None else None
         same = [*islice(tracked.ending_in(slashed(reference.path)), 2)] if tracked is not None else []
-        return Placed(repository.root, same[0].path) if len(same) == 1 else placed
+        return PlacedFile(repository.root, same[0].path) if len(same) == 1 else placed
 
     def _by_name(self, reference: Reference, why: str) -> Values | None:
         path = slashed(reference.path)
@@ -356,7 +356,7 @@ class _Reader:
         self._note(self._kept_bare, path, reason("no_repository", file=_asked(reference)))
         return _bare(path, *_lines(reference), reference.origin, why)
 
-    def _unread(self, reference: Reference, placed: Placed, file: Unread) -> Values | None:
+    def _unread(self, reference: Reference, placed: PlacedFile, file: Unread) -> Values | None:
         if reference.origin == "where":
             if reference.sure:
                 self._note(self._left_out, placed.path, _unread(reference, file.reason))
@@ -364,7 +364,7 @@ class _Reader:
         self._note(self._kept_bare, placed.path, _unread(reference, file.reason))
         return _bare(placed.path, *_lines(reference), reference.origin, file.reason)
 
-    def _read(self, reference: Reference, placed: Placed, file: Content, repository: Repository) -> Values | None:
+    def _read(self, reference: Reference, placed: PlacedFile, file: Content, repository: Repository) -> Values | None:
         start, end = reference.start, reference.end
         if start is not None and file.binary:
             self._left_out.append(reason("binary_lines", file=_shown(reference.path)))
@@ -388,7 +388,7 @@ class _Reader:
             "git_commit": repository.commit,
         }
 
-    def _clean_blob(self, placed: Placed, file: Content, repository: Repository) -> str | None:
+    def _clean_blob(self, placed: PlacedFile, file: Content, repository: Repository) -> str | None:
         tree = self._here.tree if placed.root == repository.root else None
         tracked = tree.tracked.get(placed.path) if tree is not None and tree.tracked is not None else None
         if tracked is None or tracked.blob not in file.blobs(sha256=len(tracked.blob) == 64):

@@ -71,7 +71,6 @@ def unmerged_states(why: Reason, states: Sequence[AnchorState]) -> tuple[AnchorS
 
 
 def _local_state(anchor: Anchor, file: Content | Unread | None) -> AnchorState:
-    """Return the state of one anchor in the file that stands at its path."""
     mark = anchor.mark
     if mark is None or file is None:
         return _unread(anchor, reason("not_read"))

@@ -279,7 +279,7 @@ def trace(
 
 
 def _by_paths(anchors: Sequence[Anchor]) -> Iterator[list[Anchor]]:
-    """Yield the anchors in groups of so many files that a command line holds their names."""
+    """Yield the anchors in groups whose file names fit on one command line."""
     ordered = sorted(anchors, key=lambda anchor: (anchor.path, anchor.id))
     paths = [*dict.fromkeys(anchor.path for anchor in ordered)]
     for first in range(0, len(paths), _MOST_PATHS):

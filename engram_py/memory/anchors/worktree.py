@@ -189,7 +189,7 @@ class Unread:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class PlacedFile:
     """A named file of a repository: the checkout it was found in and its path there."""
 
     root: Path
@@ -308,7 +308,7 @@ def _read(root: str, path: str) -> Content | Unread:
         return Unread(reason(exc))
 
 
-def place_file(name: str, directory: Path, repository: Repository) -> Placed | Unread:
+def place_file(name: str, directory: Path, repository: Repository) -> PlacedFile | Unread:
     """Return the place of ``name``, relative to ``directory`` or to the root, in the repository or a worktree of it."""
     text = slashed(name)
     if not text or not is_path(text):
@@ -324,7 +324,7 @@ def place_file(name: str, directory: Path, repository: Repository) -> Placed | U
     inside = [path for path in tried if _inside(path, root) and path != root]
     if not inside:
         return Unread(OUTSIDE)
-    return _checked(Placed(repository.root, _posix(inside[-1], root)))
+    return _checked(PlacedFile(repository.root, _posix(inside[-1], root)))
 
 
 def is_path(text: str) -> bool:
@@ -351,7 +351,7 @@ def slashed(name: str) -> str:
     return text
 
 
-def _existing(path: Path, repository: Repository) -> Placed | Unread | None:
+def _existing(path: Path, repository: Repository) -> PlacedFile | Unread | None:
     if not exists(path):
         # A symlink that leads nowhere, or in a circle, is there all the same.
         return None
@@ -359,7 +359,7 @@ def _existing(path: Path, repository: Repository) -> Placed | Unread | None:
     root = str(_checkout_of(Path(real), repository))
     if not _inside(real, root) or real == root:
         return Unread("the repository itself" if real == root else OUTSIDE)
-    return _checked(Placed(Path(root), _posix(real, root)))
+    return _checked(PlacedFile(Path(root), _posix(real, root)))
 
 
 def _checkout_of(path: Path, repository: Repository) -> Path:
@@ -374,7 +374,7 @@ def _checkout_of(path: Path, repository: Repository) -> Path:
     return repository.root
 
 
-def _checked(placed: Placed) -> Placed | Unread:
+def _checked(placed: PlacedFile) -> PlacedFile | Unread:
     return Unread("inside .git") if PurePosixPath(placed.path).parts[:1] == (".git",) else placed
 
 

@@ -41,7 +41,7 @@ _INNER_CAPITAL = regex(r"[^\W\d_]*[a-z0-9][A-Z]")
 
 
 def _forms(verb: str) -> set[str]:
-    """Return a regular English verb as it is written in a sentence, with its last letter twice as well."""
+    """Return the forms of a regular English verb, with a doubled last letter as well."""
     past = f"{verb[:-1]}ied" if verb[-1] == "y" and verb[-2] not in "aeiou" else f"{verb.removesuffix('e')}ed"
     third = f"{past[:-1]}s" if past.endswith("ied") or verb.endswith(("s", "x", "ch", "sh")) else f"{verb}s"
     stem = verb.removesuffix("e")
@@ -116,7 +116,7 @@ def _in_line(tokens: list[_Token]) -> Iterator[Name]:
     titled = len(long) >= MOST_WORDS and 2 * sum(token.is_name for token in long) > len(long)
     place = 0
     while place < len(tokens):
-        run = _run(tokens, place)
+        run = _tokens_of_name(tokens, place)
         if not run:
             place += 1
             continue
@@ -130,8 +130,7 @@ def _in_line(tokens: list[_Token]) -> Iterator[Name]:
         place += len(run)
 
 
-def _run(tokens: list[_Token], first: int) -> list[_Token]:
-    """Return the tokens from here that are written as one name."""
+def _tokens_of_name(tokens: list[_Token], first: int) -> list[_Token]:
     run: list[_Token] = []
     for token in tokens[first:]:
         if not token.is_name or (run and not token.joined):

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from engram_py.base.dataclass import dataclass
-from engram_py.base.errors import InvalidArgumentError, InvalidInputError, NotFoundError
+from engram_py.base.errors import InvalidArgumentError, InvalidInputError
 from engram_py.base.lazy import regex
-from engram_py.base.reasons import Told, operation, sentence
+from engram_py.base.reasons import Told
 from engram_py.memory.observations.listing import Fact
 
 TOPIC = "entity/"
@@ -146,14 +146,6 @@ class Rewritten:
     superseded: int
     shortened: int
     done: bool
-
-
-class EntityNotFoundError(NotFoundError):
-    def __init__(self, name: str, near: Sequence[str] = ()) -> None:
-        self.name, self.near = name[:80], list(near)
-        similar = f"similar: {', '.join(near)}"
-        hint = similar if near else sentence(operation("entities"), " shows those that are known")
-        super().__init__(f"no entity {self.name!r} here", hint=hint)
 
 
 class EntityRefusedError(InvalidInputError):

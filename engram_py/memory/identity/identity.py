@@ -17,21 +17,14 @@ from engram_py.base.capture.passive import learning_title
 from engram_py.base.capture.said import subject_of
 from engram_py.base.database.store import Store
 from engram_py.base.dataclass import dataclass, replace
-from engram_py.base.errors import EmptyFieldError, InvalidArgumentError, TextTooLongError
+from engram_py.base.errors import ConflictError, EmptyFieldError, InvalidArgumentError, TextTooLongError
 from engram_py.base.files import lines_of
 from engram_py.base.lazy import regex
 from engram_py.base.text.normalize import content_hash, folded
 from engram_py.base.text.words import distance
 from engram_py.base.times import to_text
 from engram_py.memory.identity import table
-from engram_py.memory.identity.table import (
-    LONGEST_CHARS,
-    PROFILE,
-    Profile,
-    SeveralStatementsError,
-    Statement,
-    StatementNotFoundError,
-)
+from engram_py.memory.identity.table import LONGEST_CHARS, PROFILE, Profile, Statement, StatementNotFoundError
 from engram_py.memory.observations.arguments import clamp, clean_scope, live_observation
 from engram_py.memory.observations.fact_rules import Rules, differs, rules_of, values_of
 from engram_py.memory.observations.listing import Listing
@@ -66,7 +59,7 @@ _SENTENCE_END = regex(r"(?<=[.!?。！？])\s+|\n")
 
 def statements(text: str) -> Iterator[str]:
     """Yield the sentences of a prompt that say something lasting about who wrote it."""
-    for sentence in _SENTENCE_END.split(_own_words(text[:_READ_CHARS])):
+    for sentence in _SENTENCE_END.split(_without_code_and_quotes(text[:_READ_CHARS])):
         said = " ".join(sentence.split())
         if len(said) > LONGEST_SENTENCE_CHARS or said.endswith(("?", "？")) or not _STATEMENT.match(said):
             continue
@@ -81,8 +74,7 @@ def names_in(statement: str) -> list[str]:
     return list(dict.fromkeys([found[1], found[1].split()[0]])) if found else []
 
 
-def _own_words(text: str) -> str:
-    """Return a prompt without the code and the lines that it quotes."""
+def _without_code_and_quotes(text: str) -> str:
     parts = text.split("```")[::2]
     return "\n".join(line for part in parts for line in lines_of(part) if not line.lstrip().startswith((">", "|")))
 
@@ -301,7 +293,7 @@ class Identity:
     def remove(self, what: str | int, *, project: str | None = None, session_id: str | None = None) -> Changed:
         """Hide a statement, named by its id or its text, or by a part of its text that no other has.
 
-        Raises StatementNotFoundError, SeveralStatementsError.
+        Raises StatementNotFoundError, ConflictError (several_statements).
         """
         said = str(what).strip()
         with self._store.transaction():
@@ -317,7 +309,12 @@ class Identity:
             if not found:
                 raise StatementNotFoundError(said)
             if len(found) > 1:
-                raise SeveralStatementsError(said, [_statement(row) for row in found])
+                named = "; ".join(f"[#{row.id}] {row.content[:80]}" for row in found[:5])
+                raise ConflictError(
+                    f"several statements have {said[:80]!r}: {named}; nothing was removed",
+                    hint="give the id of one",
+                    code="several_statements",
+                )
             return self._observations().delete(found[0].id)
 
     # --- what a session taught ---------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from engram_py.base.database.store import Store
 from engram_py.base.dataclass import dataclass
-from engram_py.base.errors import ConflictError, NotFoundError
+from engram_py.base.errors import NotFoundError
 from engram_py.base.reasons import Told, operation, sentence
 from engram_py.memory.observations.table import COLUMNS
 from engram_py.memory.observations.values import Observation, Scope
@@ -47,23 +47,11 @@ class Profile:
     warnings: tuple[Told, ...] = ()
 
 
-_SHOWN_CHARS = 80
-
-
 class StatementNotFoundError(NotFoundError):
     def __init__(self, said: str, *, kind: str = "") -> None:
-        self.said = said[:_SHOWN_CHARS]
+        self.said = said[:80]
         what = f"{self.said} is a {kind}" if kind else f"no statement matches {self.said!r}"
         super().__init__(f"{what}; nothing was removed", hint=sentence(operation("identity"), " shows them all"))
-
-
-class SeveralStatementsError(ConflictError):
-    def __init__(self, said: str, found: Sequence[Statement]) -> None:
-        self.said = said[:_SHOWN_CHARS]
-        named = "; ".join(f"[#{one.id}] {one.text[:_SHOWN_CHARS]}" for one in found[:5])
-        super().__init__(
-            f"several statements have {self.said!r}: {named}; nothing was removed", hint="give the id of one"
-        )
 
 
 # Nobody else speaks of the person, and what waits for review does not either.

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
-from engram_py.base.errors import InvalidArgumentError
+from engram_py.base.errors import ConflictError, InvalidArgumentError
 from engram_py.base.lazy import regex
 from engram_py.base.reasons import Reason, reason
 from engram_py.base.times import Calendar, to_text
@@ -127,20 +127,27 @@ def kept_observation(store: Store, observation_id: int) -> Observation:
 
 
 def check_owner(store: Store, observation_id: int, expected: str) -> None:
-    """Raises ProjectMismatchError when the observation is there and another project's, InvalidProjectError."""
+    """Raises ConflictError (project_mismatch) for an observation of another project, InvalidProjectError."""
     from engram_py.memory.observations import table
-    from engram_py.memory.observations.errors import ProjectMismatchError
 
     wanted = normalize_project(expected)
     row = table.by_id(store, check_id(observation_id))
     if row is not None and row.project != wanted:
-        raise ProjectMismatchError(row.project, wanted, observation_id)
+        raise ConflictError(
+            f"observation #{observation_id} belongs to {row.project}, not to {wanted}",
+            hint=f"a memory keeps its project here; `engram move {observation_id} --to PROJECT` moves it",
+            code="project_mismatch",
+            facts={"owner_project": row.project, "requested_project": wanted},
+        )
 
 
 def check_place(project: str, expected: str) -> None:
-    """Raises ProjectMismatchError when a write to ``project`` expects another one, InvalidProjectError."""
-    from engram_py.memory.observations.errors import ProjectMismatchError
-
+    """Raises ConflictError (project_mismatch) when a write to ``project`` expects another one, InvalidProjectError."""
     wanted = normalize_project(expected)
     if project != wanted:
-        raise ProjectMismatchError(project, wanted)
+        raise ConflictError(
+            f"this would be written to {project or 'no project'}, not to {wanted}",
+            hint=f"pass project {wanted} to write there, or leave expected_project out",
+            code="project_mismatch",
+            facts={"owner_project": project, "requested_project": wanted},
+        )

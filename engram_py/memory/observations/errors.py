@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from engram_py.base.errors import ConflictError, InvalidInputError, NotFoundError
 from engram_py.base.reasons import operation, sentence
 
@@ -18,17 +16,6 @@ class BulkFilterError(InvalidInputError):
         )
 
 
-class NothingReplacedError(InvalidInputError):
-    def __init__(self, observation_id: int, find: str) -> None:
-        self.observation_id, self.find = observation_id, find[:80]
-        super().__init__(
-            f"{self.find!r} does not occur in observation #{observation_id}",
-            hint=sentence(
-                "find is literal and case-sensitive; copy it from the content: ", operation("get", id=observation_id)
-            ),
-        )
-
-
 class ObservationNotFoundError(NotFoundError):
     def __init__(self, observation_id: int, *, deleted_at: str | None = None) -> None:
         self.observation_id, self.deleted_at = observation_id, deleted_at
@@ -38,31 +25,6 @@ class ObservationNotFoundError(NotFoundError):
         super().__init__(f"observation #{observation_id} {state}", hint=back if deleted_at else find)
 
 
-class JudgmentNotFoundError(NotFoundError):
-    def __init__(self, judgment_id: str) -> None:
-        self.judgment_id = judgment_id[:80]
-        super().__init__(
-            f"no relation {self.judgment_id!r}",
-            hint=sentence("use the judgment_id that the save printed; ", operation("unjudged"), " lists open ones"),
-        )
-
-
-class RelationNotFoundError(NotFoundError):
-    def __init__(self, relation_id: int) -> None:
-        self.relation_id = relation_id
-        hint = sentence(operation("unjudged"), " lists the open ones")
-        super().__init__(f"no relation {relation_id}", hint=hint)
-
-
-class TopicTakenError(ConflictError):
-    def __init__(self, topic_key: str, observation_id: int) -> None:
-        self.topic_key, self.observation_id = topic_key, observation_id
-        super().__init__(
-            f"topic {topic_key!r} is already observation #{observation_id}",
-            hint=f"update #{observation_id} instead, or choose another topic_key",
-        )
-
-
 class ChangedMeanwhileError(ConflictError):
     def __init__(self, observation_id: int) -> None:
         self.observation_id = observation_id
@@ -70,42 +32,3 @@ class ChangedMeanwhileError(ConflictError):
             f"observation #{observation_id} was changed meanwhile; it stays as it is now",
             hint=sentence("read it again: ", operation("get", id=observation_id)),
         )
-
-
-class NoEarlierVersionError(NotFoundError):
-    def __init__(self, observation_id: int, version: int | None) -> None:
-        self.observation_id, self.version = observation_id, version
-        wanted = "no earlier version" if version is None else f"no version {version}"
-        super().__init__(
-            f"observation #{observation_id} has {wanted}",
-            hint=sentence("list its versions: ", operation("history", id=observation_id)),
-        )
-
-
-class FactRefusedError(InvalidInputError):
-    def __init__(self, text: str, why: str) -> None:
-        self.text, self.why = text, why
-        super().__init__(
-            f"rejected: {why}",
-            hint="write a sentence that stays true, or save it as type note, which is not judged",
-        )
-
-    def details(self) -> dict[str, Any]:
-        return super().details() | {"outcome": "rejected", "reason": self.why}
-
-
-class ProjectMismatchError(ConflictError):
-    """A write expects another project than the one it would change."""
-
-    def __init__(self, owner: str, asked: str, observation_id: int | None = None) -> None:
-        self.owner, self.asked = owner, asked
-        if observation_id is None:
-            message = f"this would be written to {owner or 'no project'}, not to {asked}"
-            hint = f"pass project {asked} to write there, or leave expected_project out"
-        else:
-            message = f"observation #{observation_id} belongs to {owner}, not to {asked}"
-            hint = f"a memory keeps its project here; `engram move {observation_id} --to PROJECT` moves it"
-        super().__init__(message, hint=hint)
-
-    def details(self) -> dict[str, Any]:
-        return super().details() | {"owner_project": self.owner, "requested_project": self.asked}

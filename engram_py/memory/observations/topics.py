@@ -71,7 +71,7 @@ def nearest(key: str, others: Iterable[str], *, families: Mapping[str, str]) -> 
     Keys of two families, a bug and a decision, are about two things. ``families`` maps their names to what they mean.
     """
     own = _read(key, families)
-    letters = [_first_letters(word) for word in own[1]]
+    letters = [_shared_with_plural(word) for word in own[1]]
     near: list[tuple[int, bool, str]] = []
     for other in others:
         # To read a key takes longer than to see that it cannot be near.
@@ -84,7 +84,7 @@ def nearest(key: str, others: Iterable[str], *, families: Mapping[str, str]) -> 
 def beginnings(key: str, *, families: Mapping[str, str]) -> tuple[str, ...]:
     """Return how keys near this one may begin: its family, none, or one that says nothing, and one of its words."""
     family, slash, _ = key.partition("/")
-    letters = [_first_letters(word) for word in _read(key, families)[1][:_MOST_BEGINNINGS]]
+    letters = [_shared_with_plural(word) for word in _read(key, families)[1][:_MOST_BEGINNINGS]]
     own = [f"{family}/"] if slash and family in families else []
     heads = [*own, "", *(f"{name}/" for name, meant in families.items() if not meant)]
     return tuple(dict.fromkeys([*(head + one for head in heads for one in letters), *own]))
@@ -107,16 +107,14 @@ def _difference(one: tuple[str, list[str]], other: tuple[str, list[str]]) -> int
     beyond = len(more) - len(fewer)
     if not fewer or beyond > 1 or (beyond and len(fewer) < _LEAST_SHARED):
         return None
-    return beyond if all(any(_same(word, one) for one in more) for word in fewer) else None
+    return beyond if all(any(_same_or_plural(word, one) for one in more) for word in fewer) else None
 
 
-def _first_letters(word: str) -> str:
-    """Return the letters that a word shares with its plural."""
+def _shared_with_plural(word: str) -> str:
     return word[: max(_LEAST_LETTERS, len(word) - 3)]
 
 
-def _same(one: str, other: str) -> bool:
-    """Return whether two words are the same, or one is the other's plural."""
+def _same_or_plural(one: str, other: str) -> bool:
     short, long = sorted((one, other), key=len)
     return short == long or long in (f"{short}s", f"{short}es") or (short[-1] == "y" and long == f"{short[:-1]}ies")
 

@@ -20,7 +20,7 @@ from engram_py.memory.observations.values import (
     Change,
     Draft,
     Scope,
-    Truncated,
+    TruncatedContent,
 )
 
 TYPE_LIMIT_CHARS = 64
@@ -46,7 +46,7 @@ class Prepared:
     tool_name: str | None
     content_hash: str
     redacted: int
-    truncation: Truncated | None
+    truncation: TruncatedContent | None
     warnings: tuple[Told, ...]
     about: str | None = None
 
@@ -117,7 +117,7 @@ def clean_line(field: str, text: str, *, limit: int) -> tuple[str, int]:
     return line, hidden.count
 
 
-def clean_content(text: str, *, field: str = "content") -> tuple[str, Truncated | None, int]:
+def clean_content(text: str, *, field: str = "content") -> tuple[str, TruncatedContent | None, int]:
     """Return a required text, redacted and cut to 50,000 bytes, with what was cut and the number of secrets."""
     check_text(field, text)
     original = len(text.encode())
@@ -128,7 +128,7 @@ def clean_content(text: str, *, field: str = "content") -> tuple[str, Truncated 
     kept = truncate_utf8(body, CONTENT_LIMIT_BYTES)
     if not kept.truncated:
         return body, None, hidden.count
-    return kept.text, Truncated(original, kept.stored_bytes, CONTENT_LIMIT_BYTES), hidden.count
+    return kept.text, TruncatedContent(original, kept.stored_bytes, CONTENT_LIMIT_BYTES), hidden.count
 
 
 def clean_topic_key(topic_key: str | None) -> tuple[str | None, int]:
@@ -179,13 +179,13 @@ def clean_branch(branch: str | None) -> str | None:
     return None if branch and redact(branch).count else branch
 
 
-def intake_notes(redacted: int, truncation: Truncated | None) -> tuple[Reason, ...]:
+def intake_notes(redacted: int, truncation: TruncatedContent | None) -> tuple[Reason, ...]:
     """Return the notes on what of a text was redacted or cut."""
     found = (reason("not_stored", count=redacted),) if redacted else ()
     return (*found, cut_note(truncation)) if truncation else found
 
 
-def cut_note(truncation: Truncated) -> Reason:
+def cut_note(truncation: TruncatedContent) -> Reason:
     return reason("cut", **asdict(truncation))
 
 

@@ -167,7 +167,7 @@ EDITED: tuple[str, ...] = tuple(name for name in Change.__match_args__ if name i
 
 
 @dataclass(frozen=True, slots=True)
-class Truncated:
+class TruncatedContent:
     """The part of an over-long content that was kept, in bytes of UTF-8."""
 
     original_bytes: int
@@ -219,7 +219,7 @@ class Saved:
     review_after: str | None
     suggested_topic_key: str | None = None
     topic_holder: int | None = None  # what holds the suggested topic already
-    truncation: Truncated | None = None
+    truncation: TruncatedContent | None = None
     redacted: int = 0
     candidates: tuple[Candidate, ...] = ()
     warnings: tuple[Told, ...] = ()
@@ -258,7 +258,7 @@ class Changed:
     before: Origin | None = None
     arrival: int | None = None
     relations_orphaned: int = 0
-    truncation: Truncated | None = None
+    truncation: TruncatedContent | None = None
     redacted: int = 0
     warnings: tuple[Told, ...] = ()
 

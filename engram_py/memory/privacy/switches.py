@@ -17,19 +17,6 @@ select scope, switch, is_on from switches where scope = 'all'
 """
 
 
-class RecordingOffError(ConflictError):
-    def __init__(self, project: str) -> None:
-        self.project = project
-        super().__init__(
-            f"recording is off in {project or 'this folder'}: nothing was kept",
-            hint=sentence(
-                "the user switched it off; `engram on --record` switches it on, and ",
-                operation("save"),
-                " works anyway",
-            ),
-        )
-
-
 SWITCHES = ("enabled", "record", "inject")
 
 
@@ -90,9 +77,17 @@ class Switches:
         return Allowed(**{switch: self._is_on(switch, chosen) for switch in SWITCHES})
 
     def check_recording(self, project: str, session_id: str) -> None:
-        """Raise RecordingOffError where nothing of a conversation is to be kept."""
+        """Raise ConflictError (recording_off) where nothing of a conversation is to be kept."""
         if not self.allowed(project, session_id).records:
-            raise RecordingOffError(project)
+            raise ConflictError(
+                f"recording is off in {project or 'this folder'}: nothing was kept",
+                hint=sentence(
+                    "the user switched it off; `engram on --record` switches it on, and ",
+                    operation("save"),
+                    " works anyway",
+                ),
+                code="recording_off",
+            )
 
     def note(self, project: str, session_id: str) -> tuple[Reason, ...]:
         """Return the warning of an explicit save where recording is off."""

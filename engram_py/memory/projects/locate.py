@@ -180,7 +180,7 @@ class Location:
 
 
 @dataclass(frozen=True, slots=True)
-class _Named:
+class _RepositoryName:
     source: Source
     name: str
     fallback_names: tuple[str, ...] = ()
@@ -296,15 +296,17 @@ def _folder_name(folder: Path, nameless: frozenset[Path]) -> str | None:
     return slug_project(folder.name.removesuffix(".git"))
 
 
-def _repository_name(repository: Repository, nameless: frozenset[Path]) -> tuple[_Named | None, tuple[Told, ...]]:
+def _repository_name(
+    repository: Repository, nameless: frozenset[Path]
+) -> tuple[_RepositoryName | None, tuple[Told, ...]]:
     binding, warning = load_binding(repository.common_dir)
     warnings = (warning,) if warning else ()
     if binding is not None:
-        return _Named("git_binding", binding.project), warnings
+        return _RepositoryName("git_binding", binding.project), warnings
     if names := names_of_remote(repository):
-        return _Named("git_remote", names[0], names[1:]), warnings
+        return _RepositoryName("git_remote", names[0], names[1:]), warnings
     name = _folder_name(repository.main_folder, nameless)
-    return _Named("git_root", name) if name is not None else None, warnings
+    return _RepositoryName("git_root", name) if name is not None else None, warnings
 
 
 def names_of_remote(repository: Repository) -> tuple[str, ...]:

@@ -249,7 +249,7 @@ class Projects:
         return Place(reads[0], source, path, reads, scope, branch, commit, warnings=warnings)
 
     def _ensured(self, place: Place, *, explicit: bool) -> Place:
-        """``place`` with its project in the table; a new explicit name says so and names the similar ones."""
+        """Add the project of ``place`` to the table; a new explicit name gets a note that lists similar names."""
         if table.exists(self._store, place.project):
             return place
         near = similar_projects(place.project, table.names(self._store))

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from engram_py.base.dataclass import dataclass, replace
-from engram_py.base.errors import InvalidArgumentError
+from engram_py.base.errors import ConflictError, InvalidArgumentError
 from engram_py.base.files import read_bounded, real_path, write_atomically
 from engram_py.base.files import reason as failure
 from engram_py.base.reasons import Reason, Told, reason, sentence
 from engram_py.base.settings import BY_NAME, SETTINGS
 from engram_py.base.settings import DEFAULTS as MACHINE
-from engram_py.memory.projects.values import AlreadyInitializedError, InvalidProjectError, normalize_project
+from engram_py.memory.projects.values import InvalidProjectError, normalize_project
 
 FILES = (".engram.json", ".engram/config.json")
 MAX_SIZE = 64 * 1024
@@ -180,7 +180,7 @@ def write_project_settings(root: Path, project: str, *, force: bool = False) -> 
     Where only Engram's own file is there, that one is written, under its key: both programs read it.
 
     Raises:
-        AlreadyInitializedError: there is a file, and ``force`` was not asked for.
+        ConflictError (already_initialized): there is a file, and ``force`` was not asked for.
         InvalidProjectError: ``project`` is not a name.
         InvalidArgumentError: the folder cannot be written.
     """
@@ -188,7 +188,9 @@ def write_project_settings(root: Path, project: str, *, force: bool = False) -> 
     key = "project" if path.name == FILES[0] else "project_name"
     name = normalize_project(project)
     if path.exists() and not force:
-        raise AlreadyInitializedError(str(path))
+        raise ConflictError(
+            f"{path} exists already", hint="edit it, or pass --force to write it again", code="already_initialized"
+        )
     others = {one: value for one, value in _present(path).items() if one not in ("project", "project_name")}
     document = others | {key: name}
     try:

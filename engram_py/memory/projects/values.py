@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Sequence
-from typing import Any, TypedDict
+from typing import TypedDict
 
 from engram_py.base.dataclass import dataclass
-from engram_py.base.errors import ConflictError, InvalidInputError, NotFoundError
+from engram_py.base.errors import InvalidInputError, NotFoundError
 from engram_py.base.lazy import regex
 from engram_py.base.reasons import Sentence, Told, operation, reason, sentence
 
@@ -32,10 +32,8 @@ class AmbiguousProjectError(InvalidInputError):
         super().__init__(
             sentence(first, f": {directory}", *more, f" (candidates: {choices})"),
             hint=sentence("choose its project (an agent asks the user), then repeat this with ", operation("project")),
+            facts={"available_projects": self.candidates, "project_path": directory},
         )
-
-    def details(self) -> dict[str, Any]:
-        return super().details() | {"available_projects": self.candidates, "project_path": self.directory}
 
 
 class UnknownProjectError(NotFoundError):
@@ -43,17 +41,10 @@ class UnknownProjectError(NotFoundError):
         self.name, self.similar, self.known = name[:80], list(similar), list(known)[:_MOST_NAMED]
         near = f"; similar: {', '.join(self.similar)}" if self.similar else ""
         super().__init__(
-            f"no project {self.name!r}{near}", hint=sentence("list the projects with ", operation("projects"))
+            f"no project {self.name!r}{near}",
+            hint=sentence("list the projects with ", operation("projects")),
+            facts={"available_projects": list(dict.fromkeys((*self.similar, *self.known)))},
         )
-
-    def details(self) -> dict[str, Any]:
-        return super().details() | {"available_projects": list(dict.fromkeys((*self.similar, *self.known)))}
-
-
-class AlreadyInitializedError(ConflictError):
-    def __init__(self, path: str) -> None:
-        self.path = path
-        super().__init__(f"{path} exists already", hint="edit it, or pass --force to write it again")
 
 
 class Asked(TypedDict, total=False):

@@ -9,11 +9,11 @@ from typing import Any
 
 from engram_py.base.capture.redact import redact
 from engram_py.base.capture.session_id import clean_session_id
-from engram_py.base.errors import EmptyFieldError, InvalidArgumentError, TextTooLongError
+from engram_py.base.errors import EmptyFieldError, InvalidArgumentError, NotFoundError, TextTooLongError
+from engram_py.base.reasons import operation, sentence
 from engram_py.base.text.normalize import check_text
 from engram_py.base.times import canonical
 from engram_py.memory.observations.arguments import MAX_ID, clamp, live_observation
-from engram_py.memory.observations.errors import JudgmentNotFoundError, RelationNotFoundError
 from engram_py.memory.observations.values import Editor, Observation
 from engram_py.memory.projects.projects import Core
 from engram_py.memory.relations import table
@@ -44,15 +44,13 @@ class Relations:
     ) -> Relation:
         """Give a verdict on a relation; the newer observation is its source, so "new supersedes old".
 
-        Judging again replaces the verdict. Raises JudgmentNotFoundError, InvalidArgumentError.
+        Judging again replaces the verdict. Raises NotFoundError (judgment_not_found), InvalidArgumentError.
         """
         check_text("judgment_id", judgment_id)
         check_text("session_id", session_id or "")
         verdict = _verdict(relation, confidence, reason=reason, evidence=evidence)
         with self._store.transaction():
-            found = table.by_sync_id(self._store, judgment_id.strip())
-            if found is None:
-                raise JudgmentNotFoundError(judgment_id)
+            found = _existing(table.by_sync_id(self._store, judgment_id.strip()), judgment_id)
             verdict |= {
                 "marked_by_actor": "agent",
                 "marked_by_kind": "agent",
@@ -95,11 +93,9 @@ class Relations:
             return self._record(found, verdict, kept=by != "upkeep", is_new=known is None)
 
     def put_back(self, judgment_id: str, columns: Mapping[str, Any]) -> None:
-        """Give a relation the columns it had before a verdict; without any it counts no more. JudgmentNotFoundError."""
+        """Give a relation the columns it had before a verdict; without any it counts no more. Raises NotFoundError."""
         with self._store.transaction():
-            found = table.by_sync_id(self._store, judgment_id)
-            if found is None:
-                raise JudgmentNotFoundError(judgment_id)
+            found = _existing(table.by_sync_id(self._store, judgment_id), judgment_id)
             self._write(found, dict(columns) or {"superseded_at": self._journal.now()})
 
     def duplicate(self, newer: Observation, older: Observation) -> None:
@@ -115,14 +111,12 @@ class Relations:
         self._store.update("memory_relations", {"id": found.id}, values)
 
     def show(self, relation: str) -> Relation:
-        """Return one relation, by number or by judgment id. Raises JudgmentNotFoundError."""
+        """Return one relation, by number or by judgment id. Raises NotFoundError (judgment_not_found)."""
         key = relation.strip()
         found = table.by_sync_id(self._store, key)
         if found is None and key.isascii() and key.isdecimal():
             found = table.by_id(self._store, min(int(key[:20]), MAX_ID))
-        if found is None:
-            raise JudgmentNotFoundError(relation)
-        return found
+        return _existing(found, relation)
 
     def between(self, one: int, other: int) -> Relation | None:
         """Return the relation of two live observations, in either direction. Raises ObservationNotFoundError."""
@@ -163,10 +157,14 @@ class Relations:
         return RelationPage(total, limit, offset, tuple(found))
 
     def get(self, relation_id: int) -> Relation:
-        """Return one relation. Raises RelationNotFoundError."""
+        """Return one relation. Raises NotFoundError (relation_not_found)."""
         found = table.by_id(self._store, relation_id) if 1 <= relation_id <= MAX_ID else None
         if found is None:
-            raise RelationNotFoundError(relation_id)
+            raise NotFoundError(
+                f"no relation {relation_id}",
+                hint=sentence(operation("unjudged"), " lists the open ones"),
+                code="relation_not_found",
+            )
         return found
 
     def stats(self, project: str | None = None, *, all_projects: bool = False) -> RelationStats:
@@ -217,6 +215,16 @@ def moment_of(since: str | None) -> str:
     if moment is None:
         raise InvalidArgumentError("since", since, expected="a time such as 2026-03-14T09:30:00Z")
     return moment
+
+
+def _existing(found: Relation | None, judgment_id: str) -> Relation:
+    if found is None:
+        raise NotFoundError(
+            f"no relation {judgment_id[:80]!r}",
+            hint=sentence("use the judgment_id that the save printed; ", operation("unjudged"), " lists open ones"),
+            code="judgment_not_found",
+        )
+    return found
 
 
 def _verdict(

@@ -12,21 +12,14 @@ from engram_py.base.capture.redact import redact
 from engram_py.base.capture.session_id import clean_session_id
 from engram_py.base.database.store import Row, Store
 from engram_py.base.dataclass import dataclass
-from engram_py.base.errors import EmptyFieldError
-from engram_py.base.reasons import Told
+from engram_py.base.errors import EmptyFieldError, InvalidInputError, NotFoundError
+from engram_py.base.reasons import Told, amount, operation, sentence
 from engram_py.memory.observations.arguments import clamp
 from engram_py.memory.observations.listing import Listing
 from engram_py.memory.observations.validation import intake_notes
 from engram_py.memory.projects.projects import Core
 from engram_py.memory.sessions.sessions import Sessions
-from engram_py.memory.sessions.values import (
-    AgentNotFoundError,
-    Checkpoint,
-    CheckpointLine,
-    CheckpointNotFoundError,
-    CheckpointSecretError,
-    CheckpointTooLargeError,
-)
+from engram_py.memory.sessions.values import Checkpoint, CheckpointLine
 
 LIMIT_BYTES = 1_048_576
 KEPT = 10  # of a session
@@ -64,13 +57,17 @@ class Checkpoints:
         Secrets are taken out first, and the answer says so; every other byte is given back as it came.
 
         Raises:
-            EmptyFieldError, CheckpointTooLargeError: no byte, or over a mebibyte.
-            CheckpointSecretError: it is JSON, and would be none without the secrets in it.
+            EmptyFieldError, InvalidInputError (checkpoint_too_large): no byte, or over a mebibyte.
+            InvalidInputError (checkpoint_secret): it is JSON, and would be none without the secrets in it.
         """
         if not content:
             raise EmptyFieldError("content")
         if len(content) > LIMIT_BYTES:
-            raise CheckpointTooLargeError(LIMIT_BYTES)
+            raise InvalidInputError(
+                f"the checkpoint has more than {LIMIT_BYTES:,} bytes; nothing was saved",
+                hint="save less of the state, or keep it in a file and save its path",
+                code="checkpoint_too_large",
+            )
         data, redacted = _without_secrets(content)
         with self._store.transaction():
             place = self._projects.for_write(project, session_id=session_id)
@@ -82,11 +79,15 @@ class Checkpoints:
     def load(self, *, session_id: str | None = None, project: str | None = None) -> Checkpoint:
         """Return the latest checkpoint of a session; without one the latest of the project, whichever session saved it.
 
-        Raises CheckpointNotFoundError.
+        Raises NotFoundError (checkpoint_not_found).
         """
         rows, where, _ = self._latest(_WHOLE, session_id, project, limit=1)
         if not rows:
-            raise CheckpointNotFoundError(where)
+            raise NotFoundError(
+                f"{where[:80]} has no checkpoint",
+                hint=sentence(operation("checkpoints"), " lists them all"),
+                code="checkpoint_not_found",
+            )
         row_id, of_session, in_project, saved_at, data = rows[0]
         return Checkpoint(row_id, of_session, in_project, len(data), saved_at, *_as_text(data))
 
@@ -121,7 +122,6 @@ class Checkpoints:
 
 
 def _as_text(data: bytes) -> tuple[Literal["utf-8", "base64"], str]:
-    """Return the bytes as JSON can hold them."""
     try:
         text = data.decode()
     except UnicodeDecodeError:
@@ -130,7 +130,7 @@ def _as_text(data: bytes) -> tuple[Literal["utf-8", "base64"], str]:
 
 
 def _without_secrets(content: bytes) -> tuple[bytes, int]:
-    """Return the bytes without secrets, and how many there were. What is not UTF-8 is read byte by byte."""
+    """Return the bytes without secrets, and the number of secrets. Bytes that are not UTF-8 are read as Latin-1."""
     try:
         encoding, text = "utf-8", content.decode()
     except UnicodeDecodeError:
@@ -139,7 +139,12 @@ def _without_secrets(content: bytes) -> tuple[bytes, int]:
     if not hidden.count:
         return content, 0
     if _is_json(text) and not _is_json(hidden.text):
-        raise CheckpointSecretError(hidden.count)
+        raise InvalidInputError(
+            f"without its {amount(hidden.count, 'secret or private part')} the checkpoint is no valid JSON; "
+            "nothing was saved",
+            hint="remove them and save it again",
+            code="checkpoint_secret",
+        )
     return hidden.text.encode(encoding, "replace"), hidden.count
 
 
@@ -187,10 +192,14 @@ class AgentLine:
 
 
 def agents(store: Store, agent_id: str | None = None) -> tuple[AgentLine, ...]:
-    """Return every agent, the last active first, or one. Raises AgentNotFoundError."""
+    """Return every agent, the last active first, or one. Raises NotFoundError (agent_not_found)."""
     found = tuple(AgentLine(*row) for row in store.tuples(_AGENTS, agent=agent_id))
     if agent_id is not None and not found:
-        raise AgentNotFoundError(agent_id)
+        raise NotFoundError(
+            f"agent {agent_id[:80]!r} has no sessions",
+            hint=sentence(operation("agents"), " lists agents that have"),
+            code="agent_not_found",
+        )
     return found
 
 

@@ -222,7 +222,7 @@ group by observations.id order by given desc, observations.id desc limit :most
 
 
 @dataclass(frozen=True, slots=True)
-class Used:
+class UsedMemory:
     """A memory, and how often it was cited, or to how many sessions it was given in vain."""
 
     id: int
@@ -280,14 +280,14 @@ def sessions_given(store: Store, observation_id: int, *, limit: int) -> list[Giv
     return [GivenTo(*row) for row in store.tuples(_OF_OBSERVATION, id=observation_id, most=limit)]
 
 
-def most_cited(store: Store, project: str | None, *, limit: int) -> list[Used]:
+def most_cited(store: Store, project: str | None, *, limit: int) -> list[UsedMemory]:
     """Return the memories that agents cited most often."""
-    return [Used(*row) for row in store.tuples(_MOST_CITED, project=project, most=limit)]
+    return [UsedMemory(*row) for row in store.tuples(_MOST_CITED, project=project, most=limit)]
 
 
-def given_in_vain(store: Store, project: str | None, *, limit: int) -> list[Used]:
+def given_in_vain(store: Store, project: str | None, *, limit: int) -> list[UsedMemory]:
     """The memories that most sessions were given unasked and none ever cited."""
-    return [Used(*row) for row in store.tuples(_IN_VAIN, project=project, most=limit)]
+    return [UsedMemory(*row) for row in store.tuples(_IN_VAIN, project=project, most=limit)]
 
 
 def counts(store: Store, session_id: str) -> GivenCounts:

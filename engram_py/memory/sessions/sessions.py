@@ -13,23 +13,16 @@ from engram_py.base.capture.redact import redact
 from engram_py.base.capture.session_id import clean_session_id
 from engram_py.base.database.store import Store
 from engram_py.base.dataclass import replace
-from engram_py.base.errors import InvalidArgumentError
+from engram_py.base.errors import ConflictError, InvalidArgumentError
 from engram_py.base.files import expanded, native, readable_path, real_path
-from engram_py.base.reasons import Told
+from engram_py.base.reasons import Told, amount
 from engram_py.base.times import to_text
 from engram_py.memory.observations.arguments import clamp
 from engram_py.memory.observations.validation import clean_content, intake_notes
 from engram_py.memory.projects.projects import Core
 from engram_py.memory.projects.values import Place
 from engram_py.memory.sessions import table
-from engram_py.memory.sessions.values import (
-    SESSION_COLUMNS,
-    Session,
-    SessionInUseError,
-    SessionLine,
-    SessionNotFoundError,
-    SessionState,
-)
+from engram_py.memory.sessions.values import SESSION_COLUMNS, Session, SessionLine, SessionNotFoundError, SessionState
 
 _MOST_ANCESTORS = 6
 # How many programs may stand between an agent and its hook and its server together: a shell, `uv run`.
@@ -286,14 +279,18 @@ class Sessions:
     def delete(self, session_id: str) -> None:
         """Remove a session that holds no observations, and its prompts, leaving tombstones.
 
-        Raises SessionInUseError: observations belong to it, soft-deleted ones included.
+        Raises ConflictError (session_in_use): observations belong to it, soft-deleted ones included.
         """
         with self._store.transaction():
             session = self.get(session_id)
             session_id = session.id
             held = table.observations_in(self._store, session_id)
             if held:
-                raise SessionInUseError(session_id, held)
+                raise ConflictError(
+                    f"session {session_id[:80]!r} still has {amount(held, 'observation')}",
+                    hint="delete those first; deleting a session deletes no memory",
+                    code="session_in_use",
+                )
             for prompt in table.prompts_of(self._store, session_id):
                 self.remove_prompt(prompt.id)
             self.close_or_remove(session_id)

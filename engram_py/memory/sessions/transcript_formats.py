@@ -123,7 +123,7 @@ def _turn(value: dict[str, Any], position: int) -> Turn | None:
 
 
 def _key(value: dict[str, Any]) -> str:
-    """Return the name that the program gave a record; of one that a fork copied the name it has where it was said."""
+    """Return the id that the program gave a record; a record that a fork copied keeps the id of the original."""
     payload, forked = value.get("payload"), value.get("forkedFrom")
     item = payload.get("item") if isinstance(payload, dict) else None
     if value.get("type") == "response_item":

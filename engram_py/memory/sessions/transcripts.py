@@ -33,7 +33,7 @@ from engram_py.memory.sessions.transcript_formats import (
 from engram_py.memory.sessions.values import (
     KeptTurn,
     TranscriptMissingError,
-    TranscriptRead,
+    TranscriptReading,
     TranscriptRefusedError,
     Turn,
 )
@@ -85,7 +85,7 @@ class Transcripts:
         agent: str = "",
         until: float | None = None,
         learn: Callable[[str], object] | None = None,
-    ) -> TranscriptRead:
+    ) -> TranscriptReading:
         """Read what was added to a transcript since the last look, and count what its agent cites as ``[#id]``.
 
         A file that was replaced or cut is read again from its beginning; a last line without its end waits. What a
@@ -126,7 +126,7 @@ class Transcripts:
                 done, added, cited = stop, added + new, cited + counted
             unheard = 0 == begin < reached and not more and not _names_user(file, parse, turns)
         skipped = begin if start is None else 0
-        return TranscriptRead(
+        return TranscriptReading(
             turns[:done],
             added,
             cited,

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Literal
 
 from engram_py.base.dataclass import dataclass
-from engram_py.base.errors import ConflictError, InvalidInputError, NotFoundError
-from engram_py.base.reasons import Told, amount, operation, sentence
+from engram_py.base.errors import InvalidInputError, NotFoundError
+from engram_py.base.reasons import Told, operation, sentence
 from engram_py.memory.observations.values import Row
 
 
@@ -15,30 +14,6 @@ class SessionNotFoundError(NotFoundError):
     def __init__(self, session_id: str) -> None:
         self.session_id = session_id[:80]
         super().__init__(f"no session {self.session_id!r}", hint=sentence("list them with ", operation("sessions")))
-
-
-class PromptNotFoundError(NotFoundError):
-    def __init__(self, prompt_id: int, projects: Sequence[str] | None = None) -> None:
-        self.prompt_id = prompt_id
-        where = f" in {', '.join(projects)}" if projects else ""
-        super().__init__(f"no prompt {prompt_id}{where}", hint=sentence("list them with ", operation("prompts")))
-
-
-class AgentNotFoundError(NotFoundError):
-    def __init__(self, agent_id: str) -> None:
-        self.agent_id = agent_id[:80]
-        super().__init__(
-            f"agent {self.agent_id!r} has no sessions", hint=sentence(operation("agents"), " lists agents that have")
-        )
-
-
-class SessionInUseError(ConflictError):
-    def __init__(self, session_id: str, observations: int) -> None:
-        self.session_id, self.observations = session_id[:80], observations
-        super().__init__(
-            f"session {self.session_id!r} still has {amount(observations, 'observation')}",
-            hint="delete those first; deleting a session deletes no memory",
-        )
 
 
 class TranscriptRefusedError(InvalidInputError):
@@ -58,34 +33,6 @@ class TranscriptMissingError(TranscriptRefusedError):
 class TranscriptUnheardError(TranscriptRefusedError):
     def __init__(self) -> None:
         super().__init__("it is not empty, but no user message was recognised in it")
-
-
-class TranscriptDamagedError(InvalidInputError):
-    def __init__(self, path: str, lines: int) -> None:
-        super().__init__(f"{path}: lines that are no JSON: {lines}", hint="the other lines are read")
-
-
-class CheckpointTooLargeError(InvalidInputError):
-    def __init__(self, limit: int) -> None:
-        super().__init__(
-            f"the checkpoint has more than {limit:,} bytes; nothing was saved",
-            hint="save less of the state, or keep it in a file and save its path",
-        )
-
-
-class CheckpointSecretError(InvalidInputError):
-    def __init__(self, count: int) -> None:
-        self.count = count
-        super().__init__(
-            f"without its {amount(count, 'secret or private part')} the checkpoint is no valid JSON; nothing was saved",
-            hint="remove them and save it again",
-        )
-
-
-class CheckpointNotFoundError(NotFoundError):
-    def __init__(self, where: str) -> None:
-        self.where = where[:80]
-        super().__init__(f"{self.where} has no checkpoint", hint=sentence(operation("checkpoints"), " lists them all"))
 
 
 # Before the name of the project; every session's, as Engram writes it (spec/engram-behaviour.md 5.2).
@@ -230,7 +177,7 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class TranscriptRead:
+class TranscriptReading:
     """The result of one look into a transcript: the turns that are new, and whether more of it waits for the next look.
 
     ``skipped`` is how many bytes of its beginning were never read, ``unreadable`` how many lines are no JSON.

@@ -44,34 +44,6 @@ order by id desc
 """
 
 
-class NothingToUndoError(NotFoundError):
-    def __init__(self, change: int | None) -> None:
-        self.change = change
-        what = "no change of this machine is left" if change is None else f"no change {change} is left"
-        super().__init__(f"{what} to take back", hint="`engram undo --list` lists those that can be taken back")
-
-
-class ChangedSinceError(ConflictError):
-    def __init__(self, what: str, fields: Sequence[str], change: int) -> None:
-        self.fields, self.change = tuple(fields), change
-        super().__init__(
-            f"change {change} is not taken back: {what} was changed again since ({', '.join(fields)})",
-            hint="`engram history ID` shows its texts, `engram undo --change N` takes back another change of "
-            "`engram undo --list`",
-        )
-
-
-class MergedForGoodError(ConflictError):
-    def __init__(self, names: Sequence[str], into: str, change: int) -> None:
-        self.names, self.into, self.change = tuple(names), into, change
-        super().__init__(
-            f"change {change} is not taken back: the sessions, prompts and topics of {', '.join(names)} and {into} "
-            "are one since they were merged",
-            hint="`engram restore` goes back to a copy of before; `engram move ID --to PROJECT` moves single memories; "
-            "`engram undo --change N` takes back another change of `engram undo --list`",
-        )
-
-
 @dataclass(frozen=True, slots=True)
 class _Item:
     """A row of a change, with its columns before and after."""
@@ -106,10 +78,10 @@ class Changes:
         Of an observation that nobody changed here, as one that was revised elsewhere, the text before comes back.
 
         Raises:
-            NothingToUndoError: there is no such change.
-            ChangedSinceError: what it changed was changed again since. Nothing is taken back then.
-            MergedForGoodError: it merged projects.
-            ObservationNotFoundError, NoEarlierVersionError, TopicTakenError: as the change itself.
+            NotFoundError (nothing_to_undo): there is no such change.
+            ConflictError (changed_since): what it changed was changed again since. Nothing is taken back then.
+            ConflictError (merged_for_good): it merged projects.
+            NotFoundError (no_earlier_version), ConflictError (topic_taken): as the change itself.
         """
         with self._store.transaction():
             if observation_id is not None:
@@ -122,7 +94,12 @@ class Changes:
                 change = self._store.value(_CHANGES, limit=1)
             items = [] if change is None else self._items(_OF_CHANGE, change=change)
             if not items:
-                raise NothingToUndoError(change)
+                asked = "of this machine" if change is None else change
+                raise NotFoundError(
+                    f"no change {asked} is left to take back",
+                    hint="`engram undo --list` lists those that can be taken back",
+                    code="nothing_to_undo",
+                )
             return self._take_back(items)
 
     def _items(self, sql: str, **values: object) -> list[_Item]:
@@ -146,7 +123,14 @@ class Changes:
     def _put_back(self, item: _Item) -> None:
         if item.entity == "projects":
             if not item.before["created"] or len(item.before["names"]) > 1:
-                raise MergedForGoodError(item.before["names"], item.key, item.change)
+                merged = ", ".join(item.before["names"])
+                raise ConflictError(
+                    f"change {item.change} is not taken back: the sessions, prompts and topics of {merged} and "
+                    f"{item.key} are one since they were merged",
+                    hint="`engram restore` goes back to a copy of before; `engram move ID --to PROJECT` moves single "
+                    "memories; `engram undo --change N` takes back another change of `engram undo --list`",
+                    code="merged_for_good",
+                )
             self._merging.rename(item.key, item.before["names"][0])
         elif item.entity == "relation":
             row = self._relations.show(item.key)
@@ -179,10 +163,15 @@ class Changes:
             self._observations.revert(row.id, table.version_at(self._store, row.id, clock))
 
     def _check(self, item: _Item, now: Mapping[str, Any], what: str) -> None:
-        """Raise ChangedSinceError where a field is not what the change made of it. Salience fades by itself."""
+        """Raise ConflictError where a field is not what the change made of it. Salience fades by itself."""
         other = [name for name, value in item.after.items() if now[name] != value and name != "salience"]
         if other:
-            raise ChangedSinceError(what, other, item.change)
+            raise ConflictError(
+                f"change {item.change} is not taken back: {what} was changed again since ({', '.join(other)})",
+                hint="`engram history ID` shows its texts, `engram undo --change N` takes back another change of "
+                "`engram undo --list`",
+                code="changed_since",
+            )
 
     def _made(self, items: Sequence[_Item], at: str) -> Made:
         first = items[-1]
@@ -203,7 +192,7 @@ class Changes:
 
 
 def _values(item: _Item) -> tuple[str, str]:
-    """Return what one field was and became, as it is said: the projects of a move, the two types of a retag."""
+    """Return the value of one field before and after, in words: the projects of a move, the types of a retag."""
     kind = _kind(item)
     if kind == "merge":
         return ", ".join(item.before["names"]), item.key
@@ -224,7 +213,6 @@ def _verdict(found: Relation) -> str:
 
 
 def _present(row: Observation, names: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the fields of a change are now."""
     derived = {"text": table.text_mark(row.title, row.content), "archived": row.lifecycle == "archived"}
     derived["saved"] = row.deleted_at is None
     return {name: derived[name] if name in derived else getattr(row, name) for name in names}

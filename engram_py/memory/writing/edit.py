@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING, Any
 from engram_py.base.database.fts import erase
 from engram_py.base.database.soundness import OBSERVATIONS
 from engram_py.base.dataclass import dataclass
-from engram_py.base.errors import InvalidArgumentError, TextTooLongError
-from engram_py.base.reasons import Told, reason
+from engram_py.base.errors import (
+    ConflictError,
+    InvalidArgumentError,
+    InvalidInputError,
+    NotFoundError,
+    TextTooLongError,
+)
+from engram_py.base.reasons import Told, operation, reason, sentence
 from engram_py.base.text.normalize import check_text, content_hash
 from engram_py.base.text.words import derived_terms
 from engram_py.memory.observations import table, topics
 from engram_py.memory.observations.arguments import end_of, kept_observation, live_observation
-from engram_py.memory.observations.errors import (
-    ChangedMeanwhileError,
-    NoEarlierVersionError,
-    NothingReplacedError,
-    TopicTakenError,
-)
+from engram_py.memory.observations.errors import ChangedMeanwhileError
 from engram_py.memory.observations.validation import clean_content, clean_lines
 from engram_py.memory.observations.values import (
     CONTENT_LIMIT_BYTES,
@@ -28,7 +29,7 @@ from engram_py.memory.observations.values import (
     Changed,
     Editor,
     Observation,
-    Truncated,
+    TruncatedContent,
 )
 from engram_py.memory.privacy.provenance import reviewed
 from engram_py.memory.projects.projects import Core
@@ -38,7 +39,7 @@ from engram_py.memory.writing.save import adopted, expire, review_date
 
 if TYPE_CHECKING:
     from engram_py.memory.anchors.anchors import Anchors
-    from engram_py.memory.anchors.record import Observed
+    from engram_py.memory.anchors.record import ObservedFiles
     from engram_py.memory.sessions.sessions import Sessions
 
 
@@ -55,7 +56,7 @@ class _Edit:
 
     columns: dict[str, Any]
     redacted: int
-    truncation: Truncated | None
+    truncation: TruncatedContent | None
 
 
 class Editing:
@@ -80,8 +81,8 @@ class Editing:
             ChangedMeanwhileError: it differs from ``base``.
             ObservationNotFoundError: there is no such live observation.
             InvalidArgumentError: nothing to change, or ``find`` and ``replace`` do not come as a pair.
-            NothingReplacedError: ``find`` does not occur.
-            TopicTakenError: the new topic key names another observation.
+            InvalidInputError (nothing_replaced): ``find`` does not occur.
+            ConflictError (topic_taken): the new topic key names another observation.
         """
         observed = self._observed(observation_id, change)
         with self._store.transaction():
@@ -109,7 +110,7 @@ class Editing:
             warnings=(reason("redacted", count=edit.redacted),) * bool(edit.redacted) + notes,
         )
 
-    def _observed(self, observation_id: int, change: Change) -> Observed | None:
+    def _observed(self, observation_id: int, change: Change) -> ObservedFiles | None:
         """Return the files that the new content names, read before the transaction begins."""
         if change.content is None and change.find is None:
             return None
@@ -156,7 +157,13 @@ class Editing:
             raise InvalidArgumentError("content", said=said, step="give either content, or find and replace")
         check_text("replace", change.replace)
         if not change.find or change.find not in old.content:
-            raise NothingReplacedError(old.id, change.find)
+            raise InvalidInputError(
+                f"{change.find[:80]!r} does not occur in observation #{old.id}",
+                hint=sentence(
+                    "find is literal and case-sensitive; copy it from the content: ", operation("get", id=old.id)
+                ),
+                code="nothing_replaced",
+            )
         text = old.content.replace(change.find, change.replace)
         if len(text.encode()) > CONTENT_LIMIT_BYTES:
             raise TextTooLongError("content after replacing", len(text.encode()), CONTENT_LIMIT_BYTES)
@@ -169,7 +176,11 @@ class Editing:
         scope, project = changed.get("scope", old.scope), changed.get("project", old.project)
         other = table.live_topic(self._store, topic_key=topic_key, project=project, scope=scope)
         if other is not None and other.id != old.id:
-            raise TopicTakenError(topic_key, other.id)
+            raise ConflictError(
+                f"topic {topic_key!r} is already observation #{other.id}",
+                hint=f"update #{other.id} instead, or choose another topic_key",
+                code="topic_taken",
+            )
 
     def _rewrite(self, old: Observation, changed: dict[str, Any], *, whole: bool, kept: bool = True) -> None:
         """Write changed columns; ``whole``: the text was written anew, here, and is no longer of somewhere else."""
@@ -192,7 +203,7 @@ class Editing:
         self._carry_summary(old, content)
 
     def put_back(self, observation_id: int, columns: dict[str, Any]) -> None:
-        """Give an observation the type, scope, topic and the like that it had. Raises TopicTakenError."""
+        """Give an observation the type, scope, topic and the like that it had. Raises ConflictError (topic_taken)."""
         with self._store.transaction():
             old = live_observation(self._store, observation_id)
             self._check_topic(old, columns)
@@ -204,7 +215,7 @@ class Editing:
     def move(self, observation_id: int, project: str) -> Changed:
         """Give an observation to another project; its session stays where it was.
 
-        Raises ObservationNotFoundError, UnknownProjectError, TopicTakenError.
+        Raises ObservationNotFoundError, UnknownProjectError, ConflictError (topic_taken).
         """
         from engram_py.memory.entities.names import forget_mentions  # few processes move anything
 
@@ -322,7 +333,7 @@ class Editing:
     def undelete(self, observation_id: int) -> Changed:
         """Bring back an observation that was deleted, but not destroyed; a live one stays as it is.
 
-        Raises ObservationNotFoundError, and TopicTakenError when another observation has its topic now.
+        Raises ObservationNotFoundError, and ConflictError (topic_taken) when another observation has its topic now.
         """
         with self._store.transaction():
             found = kept_observation(self._store, observation_id)
@@ -336,14 +347,19 @@ class Editing:
     def revert(self, observation_id: int, version: int | None = None) -> Changed:
         """Give an observation the title and text of its latest earlier version, or of the one numbered ``version``.
 
-        Reverting twice restores the present text. Raises ObservationNotFoundError, NoEarlierVersionError.
+        Reverting twice restores the present text. Raises ObservationNotFoundError, NotFoundError (no_earlier_version).
         """
         with self._store.transaction():
             found = live_observation(self._store, observation_id)
             cursor = None if version is None else version + 1
             earlier = next(iter(table.versions(self._store, found.id, cursor=cursor, limit=1)), None)
             if earlier is None or version not in (None, earlier.version):
-                raise NoEarlierVersionError(found.id, version)
+                wanted = "earlier version" if version is None else f"version {version}"
+                raise NotFoundError(
+                    f"observation #{found.id} has no {wanted}",
+                    hint=sentence("list its versions: ", operation("history", id=found.id)),
+                    code="no_earlier_version",
+                )
             done = self.update(found.id, Change(title=earlier.title, content=earlier.content))
             # The text comes back with where it came from.
             table.restore_arrival(self._store, found.id, earlier.version)
@@ -353,7 +369,7 @@ class Editing:
     def undo(self, observation_id: int) -> Changed:
         """Bring back an observation that was deleted; else give it the text it had before.
 
-        Raises ObservationNotFoundError, NoEarlierVersionError, TopicTakenError.
+        Raises ObservationNotFoundError, NotFoundError (no_earlier_version), ConflictError (topic_taken).
         """
         with self._store.transaction():
             found = kept_observation(self._store, observation_id)

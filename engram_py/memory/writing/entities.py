@@ -8,10 +8,10 @@ from difflib import get_close_matches
 from typing import Unpack
 
 from engram_py.base.dataclass import replace
-from engram_py.base.errors import TextTooLongError
+from engram_py.base.errors import NotFoundError, TextTooLongError
 from engram_py.base.files import lines_of
 from engram_py.base.git.program import Deadline, ask_git
-from engram_py.base.reasons import reason
+from engram_py.base.reasons import operation, reason, sentence
 from engram_py.memory.entities import table
 from engram_py.memory.entities.names import Known, aliases_of, count_mentions, slugs_of
 from engram_py.memory.entities.values import (
@@ -23,7 +23,6 @@ from engram_py.memory.entities.values import (
     EntityDetail,
     EntityLine,
     EntityList,
-    EntityNotFoundError,
     EntityRefusedError,
     Graph,
     Linked,
@@ -76,7 +75,7 @@ class EntityReading:
         return EntityList(lines, bare, place.project, place.warnings)
 
     def show(self, name: str, **asked: Unpack[Asked]) -> EntityDetail:
-        """Return an entity with its summary, facts, edges and mentions. Raises EntityNotFoundError."""
+        """Return an entity with its summary, facts, edges and mentions. Raises NotFoundError (entity_not_found)."""
         place = self._read(asked)
         entities, line, key = self._found(name, place, asked)
         ends = table.edges(self._store, entities.group(line.slug), **key)
@@ -92,7 +91,7 @@ class EntityReading:
         )
 
     def graph(self, name: str, *, depth: int = 2, **asked: Unpack[Asked]) -> Graph:
-        """Return the entities at most ``depth`` (1..4) edges away from one. Raises EntityNotFoundError."""
+        """Return the entities at most ``depth`` (1..4) edges away from one. Raises NotFoundError (entity_not_found)."""
         depth, notes = clamp("depth", depth, 1, MOST_DEPTH)
         place = self._read(asked)
         entities, line, key = self._found(name, place, asked)
@@ -114,7 +113,9 @@ class EntityReading:
         slug = entities.canonical(slug_of(name))
         lines = self._lines(place, asked)
         if slug not in lines:
-            raise EntityNotFoundError(name, get_close_matches(slug, lines, n=3))
+            near = ", ".join(get_close_matches(slug, lines, n=3))
+            hint = f"similar: {near}" if near else sentence(operation("entities"), " shows those that are known")
+            raise NotFoundError(f"no entity {name[:80]!r} here", hint=hint, code="entity_not_found")
         return entities, lines[slug], key
 
 
@@ -307,7 +308,7 @@ class Entities(EntityReading):
     def count_mentions(self, *, until: float | None = None, rebuild: bool = False) -> Counted:
         """Count the names in what was saved and said since the last pass, until then (``time.monotonic``); what is
         left is read by the next. ``rebuild`` forgets the counts and begins again."""
-        return count_mentions(self._store, authors=self._authors, until=until, rebuild=rebuild)
+        return count_mentions(self._store, authors=self._authors_by_project, until=until, rebuild=rebuild)
 
     def rewrite_summaries(self, now: datetime | None = None, *, until: float | None = None) -> Rewritten:
         """Bring derived summaries up to date, supersede facts that contradict later ones, and shorten what was replaced
@@ -326,8 +327,7 @@ class Entities(EntityReading):
     def _summaries(self) -> Summaries:
         return Summaries(self._store, self._journal, self._observations, self._relations, self._facts.rules)
 
-    def _authors(self) -> Mapping[str, list[str]]:
-        """Return the authors of the commits here, by project."""
+    def _authors_by_project(self) -> Mapping[str, list[str]]:
         place, repository = self._projects.for_read(), self._projects.settings_here().repository
         if repository is None or not place.project or not repository.commit:
             return {}

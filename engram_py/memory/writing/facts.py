@@ -62,7 +62,7 @@ class Facts:
         ``kind`` is that of the entity (person), ``category`` that of the fact (milestone), ``source`` where it is from
         (meeting) and ``source_ref`` which one. A ``date`` is when it held first; what was said later stays above it.
 
-        Raises FactRefusedError: it is too short, or tells what passes; and what a save raises.
+        Raises InvalidInputError (fact_refused): it is too short, or tells what passes; and what a save raises.
         """
         details = {"category": category, "source": source, "source_ref": source_ref}
         more: dict[str, Any] = {name: _line(name, given) for name, given in details.items()}

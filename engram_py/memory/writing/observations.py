@@ -84,7 +84,7 @@ class Observations:
         return self._editing.update(observation_id, change, base=base, by=by)
 
     def put_back(self, observation_id: int, columns: dict[str, Any]) -> None:
-        """Give an observation the type, scope, topic and the like that it had. Raises TopicTakenError."""
+        """Give an observation the type, scope, topic and the like that it had. Raises ConflictError (topic_taken)."""
         self._editing.put_back(observation_id, columns)
 
     def move(self, observation_id: int, project: str) -> Changed:

@@ -13,6 +13,8 @@ from engram_py.base.database.fts import erase
 from engram_py.base.database.mutation_queue import new_sync_id
 from engram_py.base.database.soundness import PROMPTS, TURNS
 from engram_py.base.dataclass import replace
+from engram_py.base.errors import NotFoundError
+from engram_py.base.reasons import operation, sentence
 from engram_py.base.text.normalize import TOPIC_KEY_LIMIT_CHARS, check_text, content_hash, normalize_topic_key
 from engram_py.base.text.words import derived_terms
 from engram_py.memory.observations import table as observation_table
@@ -23,14 +25,7 @@ from engram_py.memory.privacy.switches import Switches
 from engram_py.memory.projects.projects import Core
 from engram_py.memory.sessions import table
 from engram_py.memory.sessions.sessions import Sessions
-from engram_py.memory.sessions.values import (
-    PROMPTS_MOST,
-    SUMMARY_TITLE,
-    CapturedLearnings,
-    Prompt,
-    PromptNotFoundError,
-    PromptSaved,
-)
+from engram_py.memory.sessions.values import PROMPTS_MOST, SUMMARY_TITLE, CapturedLearnings, Prompt, PromptSaved
 
 # A hook stores a prompt with a process of its own: it loads nothing of what saves observations.
 if TYPE_CHECKING:
@@ -53,7 +48,7 @@ class Prompts:
     def save(self, content: str, *, project: str | None = None, session_id: str | None = None) -> PromptSaved:
         """Store a prompt, redacted; the same words in the same session are stored once.
 
-        Raises RecordingOffError: the user switched recording off.
+        Raises ConflictError (recording_off): the user switched recording off.
         """
         text, truncation, redacted = clean_content(typed(content) or content)
         with self._store.transaction():
@@ -81,11 +76,11 @@ class Prompts:
         return tuple(table.recent_prompts(self._store, projects=place.reads, limit=limit))
 
     def delete(self, prompt_id: int) -> Prompt:
-        """Remove a prompt for good, leaving a tombstone. Raises PromptNotFoundError."""
+        """Remove a prompt for good, leaving a tombstone. Raises NotFoundError (prompt_not_found)."""
         return self.delete_many([prompt_id])[0]
 
     def delete_many(self, ids: Sequence[int]) -> tuple[Prompt, ...]:
-        """Remove several prompts for good, or none where one is missing. Raises PromptNotFoundError."""
+        """Remove several prompts for good, or none where one is missing. Raises NotFoundError (prompt_not_found)."""
         with self._store.transaction():
             found = self.named(ids, all_projects=True)
             for prompt in found:
@@ -97,14 +92,19 @@ class Prompts:
     def named(
         self, ids: Sequence[int], *, project: str | None = None, all_projects: bool = False
     ) -> tuple[Prompt, ...]:
-        """Return the prompts of these ids. Raises PromptNotFoundError, also for one of another project."""
+        """Return the prompts of these ids. Raises NotFoundError (prompt_not_found), also for one of another project."""
         reads = self._projects.for_read(project, all_projects=all_projects).reads
         found = []
         for prompt_id in dict.fromkeys(ids):
             check_id(prompt_id, "prompt id")
             prompt = table.prompt_by_id(self._store, prompt_id)
             if prompt is None or (reads is not None and prompt.project not in reads):
-                raise PromptNotFoundError(prompt_id, reads)
+                where = f" in {', '.join(reads)}" if reads else ""
+                raise NotFoundError(
+                    f"no prompt {prompt_id}{where}",
+                    hint=sentence("list them with ", operation("prompts")),
+                    code="prompt_not_found",
+                )
             found.append(prompt)
         return tuple(found)
 
@@ -167,7 +167,7 @@ class Episodes:
         A few at a time, so that nobody has to wait for the lock while a long list is kept. ``until``
         (``time.monotonic``) is when to stop; what is kept by then is passed quickly the next time.
 
-        Raises RecordingOffError: the user switched recording off.
+        Raises ConflictError (recording_off): the user switched recording off.
         """
         # Redact before parsing: a private passage can span several items.
         check_text("content", content)

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 from engram_py.base.database.mutation_queue import Journal, new_sync_id
 from engram_py.base.database.store import Store
 from engram_py.base.dataclass import asdict, dataclass, replace
-from engram_py.base.errors import OperationConflictError, OperationExpiredError, TextTooLongError
+from engram_py.base.errors import ConflictError, InvalidInputError, OperationExpiredError, TextTooLongError
 from engram_py.base.reasons import Reason, kept, reason
 from engram_py.base.text.normalize import check_text
 from engram_py.base.text.words import derived_terms
 from engram_py.base.times import add_months, to_text
 from engram_py.memory.observations import table
-from engram_py.memory.observations.errors import FactRefusedError
 from engram_py.memory.observations.fact_rules import Rules, judged
 from engram_py.memory.observations.listing import Suggestion
 from engram_py.memory.observations.topics import misspelled_type_note, near_topic, suggest_topic_key
@@ -31,7 +30,7 @@ from engram_py.memory.observations.values import (
     Outcome,
     RelationNote,
     Saved,
-    Truncated,
+    TruncatedContent,
 )
 from engram_py.memory.privacy.provenance import WAITS
 from engram_py.memory.privacy.switches import Switches
@@ -60,14 +59,18 @@ class SaveOperation:
     fingerprint: str
 
     def answer(self, store: Store) -> Saved | None:
-        """Return the first answer. Raises OperationConflictError when something else is asked for now."""
+        """Return the first answer. Raises ConflictError (operation_conflict) when something else is asked for now."""
         row = store.row("select * from save_operations where operation_id = :id", id=self.id)
         if row is None:
             return None
         if not row["answer"]:
             raise OperationExpiredError
         if row["fingerprint"] != self.fingerprint:
-            raise OperationConflictError
+            raise ConflictError(
+                "operation_id was used before with other arguments",
+                hint="use a new operation_id for a new save; nothing was written",
+                code="operation_conflict",
+            )
         return replace(_saved_from_json(row["answer"]), replayed=True)
 
     def remember(self, store: Store, journal: Journal, saved: Saved) -> None:
@@ -124,7 +127,7 @@ def _digest(operation_id: str) -> str:
 
 def _saved_from_json(text: str) -> Saved:
     values = json.loads(text)
-    values["truncation"] = Truncated(**values["truncation"]) if values["truncation"] else None
+    values["truncation"] = TruncatedContent(**values["truncation"]) if values["truncation"] else None
     values["candidates"] = tuple(Candidate(**candidate) for candidate in values["candidates"])
     values["warnings"] = kept(values["warnings"])
     values["replaced"] = tuple(RelationNote(**note) for note in values.get("replaced", ()))
@@ -192,8 +195,8 @@ class Saving:
 
         Raises:
             InvalidInputError: see ``prepare``; or the project is ambiguous.
-            FactRefusedError: the ``rules`` say that it is no fact.
-            OperationConflictError: ``operation_id`` was used with other arguments.
+            InvalidInputError (fact_refused): the ``rules`` say that it is no fact.
+            ConflictError (operation_conflict): ``operation_id`` was used with other arguments.
             StoreError: the file cannot be written. In every case nothing was stored.
         """
         prepared = prepare(draft)
@@ -208,14 +211,13 @@ class Saving:
                 return self._repeat(draft, old, prepared, place, session.id)
             saved = self._decide(draft, prepared, place, session.id, rules)
             notes = self._anchors.record(saved.id, saved.project, observed, saved.outcome)
-            notes = (*notes, *self._offered(saved, prepared), *self._switches.note(place.project, session.id))
+            notes = (*notes, *self._guard_offer(saved, prepared), *self._switches.note(place.project, session.id))
             saved = replace(saved, warnings=(*saved.warnings, *notes))
             if operation:
                 operation.remember(self._store, self._journal, saved)
         return saved
 
-    def _offered(self, saved: Saved, new: Prepared) -> tuple[Reason, ...]:
-        """Return what to say where the text offers a guard."""
+    def _guard_offer(self, saved: Saved, new: Prepared) -> tuple[Reason, ...]:
         if new.type not in REVIEW_MONTHS or saved.outcome not in ("added", "updated"):
             return ()
         return self._proposals().offer_note(self._store, saved.id, new.title, new.content)
@@ -253,7 +255,12 @@ class Saving:
         known = table.facts_about(self._store, *slugs, project=place.project, scope=scope, waiting=True)
         judgment = judged(new.content, known, rules)
         if judgment.refused:
-            raise FactRefusedError(new.content, judgment.refused)
+            raise InvalidInputError(
+                f"rejected: {judgment.refused}",
+                hint="write a sentence that stays true, or save it as type note, which is not judged",
+                code="fact_refused",
+                facts={"outcome": "rejected", "reason": judgment.refused},
+            )
         if judgment.same is not None:
             answer = self._repeat(draft, judgment.same, new, place, session_id)
             return replace(answer, outcome="deduped", likeness=round(judgment.alike, 2))

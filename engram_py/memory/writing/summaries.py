@@ -102,7 +102,7 @@ _DAY = 10
 
 
 @dataclass
-class _Done:
+class _Counts:
     entities: int = 0
     written: int = 0
     superseded: int = 0
@@ -124,7 +124,7 @@ class Summaries:
 
     def rewrite(self, *, now: datetime, until: float | None = None) -> Rewritten:
         """Go over the entities that have facts, from where the last pass stopped, until then (``time.monotonic``)."""
-        done, before = _Done(), to_text(now - timedelta(days=SHORTEN_DAYS))
+        done, before = _Counts(), to_text(now - timedelta(days=SHORTEN_DAYS))
         self._now = now
         facts = table.count_facts(self._store)
         for key in self._waiting():
@@ -139,7 +139,7 @@ class Summaries:
             table.synthesized(self._store, facts)
         return self._answer(done, whole=True)
 
-    def _answer(self, done: _Done, *, whole: bool) -> Rewritten:
+    def _answer(self, done: _Counts, *, whole: bool) -> Rewritten:
         return Rewritten(done.entities, done.written, done.superseded, done.shortened, done=whole)
 
     def _waiting(self) -> Iterator[tuple[str, str, str]]:
@@ -149,7 +149,7 @@ class Summaries:
         begin = next((n for n, key in enumerate(keys) if "\n".join(key) == left), 0) if left else 0
         yield from (*keys[begin:], *keys[:begin])
 
-    def _entity(self, project: str, scope: str, slug: str, done: _Done, before: str) -> None:
+    def _entity(self, project: str, scope: str, slug: str, done: _Counts, before: str) -> None:
         with self._store.transaction():
             entities = Known.of(self._store, slug, project=project, scope=scope)
             slug = entities.canonical(slug)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from engram_py.base.database.runs import NamedLease
 from engram_py.base.dataclass import asdict, replace
-from engram_py.base.errors import EmptyQueryError, InvalidArgumentError, StoreError
+from engram_py.base.errors import ConflictError, EmptyQueryError, InvalidArgumentError, InvalidInputError, StoreError
 from engram_py.base.files import expanded, real_path
 from engram_py.base.git.repository import Repository, find_repository
 from engram_py.base.lazy import logger_of
@@ -27,11 +27,9 @@ from engram_py.recall.documents.values import (
     GIT,
     Cleaned,
     Collection,
-    CollectionExistsError,
     CollectionNotFoundError,
     CollectionUpdate,
     DocumentNotFoundError,
-    NotAFolderError,
     Removed,
     Telling,
     Tour,
@@ -76,7 +74,7 @@ class Collections:
     ) -> CollectionUpdate:
         """Add a folder, or a file, as a collection of the project, and index it.
 
-        Raises NotAFolderError, CollectionExistsError, InvalidArgumentError for a name that cannot be one.
+        Raises InvalidInputError (not_a_folder, or a name that cannot be one), ConflictError (collection_exists).
         """
         from engram_py.base.capture.redact import redact, refuse_secret
 
@@ -84,12 +82,20 @@ class Collections:
             refuse_secret(argument, value)
         root = real_path(expanded(path))
         if not root.exists():
-            raise NotAFolderError(path)
+            raise InvalidInputError(
+                f"{path!r} is no folder or file that can be read",
+                hint="give an existing folder or file",
+                code="not_a_folder",
+            )
         with self._store.transaction():
             place = self._projects.for_write(project)
             called = _checked_name(name or root.name)
             if any(collection.name == called for collection in table.collections(self._store, [place.project])):
-                raise CollectionExistsError(called)
+                raise ConflictError(
+                    f"there is a collection {called!r} already",
+                    hint="give another --name, or remove it with `collection remove`",
+                    code="collection_exists",
+                )
             self._make(
                 place.project,
                 called,
@@ -120,7 +126,7 @@ class Collections:
 
     def include(self, name: str, *, included: bool = True, project: str | None = None) -> Collection:
         """Let searches read a collection that nobody names, or not. Raises CollectionNotFoundError."""
-        self._ready_made(project)
+        self._make_git_and_docs(project)
         collection = self._named(name, project)
         with self._store.transaction():
             self._store.update("collections", {"id": collection.id}, {"included": int(included)})
@@ -163,7 +169,7 @@ class Collections:
         Until then (``time.monotonic``); what is left, the next update does. Another process that is at it is left to
         do it. Raises CollectionNotFoundError.
         """
-        self._ready_made(project)
+        self._make_git_and_docs(project)
         place = self._projects.for_read(project)
         if name is not None:
             chosen = [self._named(name, project)]
@@ -235,8 +241,7 @@ class Collections:
         place = self._projects.for_read(head=False)
         return table.collections(self._store, [place.project]) if place.project else []
 
-    def _ready_made(self, project: str | None) -> None:
-        """Make the collections ``git`` and ``docs`` of the project of this directory."""
+    def _make_git_and_docs(self, project: str | None) -> None:
         from engram_py.recall.documents.files import DOCS as DOCUMENTS
 
         repository = self._repository()
@@ -287,7 +292,6 @@ def _names(collection: str | None) -> list[str] | None:
 
 
 def _checked_name(name: str) -> str:
-    """Return a collection's name. Raises InvalidArgumentError."""
     called = "-".join(name.strip().split())[:_NAME_CHARS]
     if not called or "/" in called or called in READY_MADE or called.startswith("."):
         raise InvalidArgumentError("name", name, expected=f"a word that is not {' or '.join(READY_MADE)}, without /")

@@ -21,7 +21,7 @@ from engram_py.base.text.words import derived_terms
 from engram_py.base.times import to_text
 from engram_py.recall.documents import table
 from engram_py.recall.documents.passages import passages, split_front_matter, status_of, structure, title_of
-from engram_py.recall.documents.values import Collection, CollectionUpdate, Cut, Read, Skipped
+from engram_py.recall.documents.values import Collection, CollectionUpdate, Cut, Read, SkippedDocument
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -85,7 +85,7 @@ def _expanded(text: str) -> Iterator[str]:
 def find_files(
     root: Path,
     globs: Sequence[str],
-    skipped: Callable[[Skipped], None],
+    skipped: Callable[[SkippedDocument], None],
     *,
     ignore: Sequence[str] = (),
     until: float | None = None,
@@ -110,11 +110,11 @@ def find_files(
         if not wanted.match_file(path):
             continue
         if why := _unfit(file):
-            skipped(Skipped(path, why))
+            skipped(SkippedDocument(path, why))
             continue
         count += 1
         if count > MOST_FILES:
-            skipped(Skipped(path, f"more than {MOST_FILES:,} files; give --glob to choose"))
+            skipped(SkippedDocument(path, f"more than {MOST_FILES:,} files; give --glob to choose"))
             return
         yield file
 
@@ -132,21 +132,21 @@ _WRITTEN = ("/identity.md", "/MEMORY.md", "/observations.md", "/memory/????-??-?
 Rules = tuple[tuple[str, "GitIgnoreSpec"], ...]
 
 
-def _walk(root: Path, below: str, rules: Rules, skipped: Callable[[Skipped], None]) -> Iterator[FoundFile]:
+def _walk(root: Path, below: str, rules: Rules, skipped: Callable[[SkippedDocument], None]) -> Iterator[FoundFile]:
     folder = root / below if below else root
     rules = _with_rules(folder, below, rules)
     try:
         with os.scandir(folder) as listing:
             entries = sorted(listing, key=lambda entry: entry.name)
     except OSError as exc:
-        skipped(Skipped(below or ".", failure(exc)))
+        skipped(SkippedDocument(below or ".", failure(exc)))
         return
     for entry in entries:
         path = f"{below}/{entry.name}" if below else entry.name
         try:
             if entry.is_symlink():
                 if path.endswith(TEXTS):
-                    skipped(Skipped(readable_path(path), "a link"))
+                    skipped(SkippedDocument(readable_path(path), "a link"))
             elif entry.is_dir(follow_symlinks=False):
                 left_out = ignored_folder(entry.name) or _ignored(f"{path}/", rules)
                 if not left_out and path.count("/") < _MOST_DEPTH:
@@ -156,7 +156,7 @@ def _walk(root: Path, below: str, rules: Rules, skipped: Callable[[Skipped], Non
                 if entry.is_file(follow_symlinks=False):
                     yield FoundFile(readable_path(path), seen.st_size, changed_ns(seen))
         except OSError as exc:
-            skipped(Skipped(readable_path(path), failure(exc)))
+            skipped(SkippedDocument(readable_path(path), failure(exc)))
 
 
 def ignored_folder(name: str) -> str:
@@ -235,7 +235,7 @@ def update_folder(
     The hash of a text says whether it changed.
     """
     root = Path(collection.root)
-    skipped: list[Skipped] = []
+    skipped: list[SkippedDocument] = []
     from engram_py.base.capture.redact import redact
 
     counts = dict.fromkeys(("indexed", "updated", "unchanged", "removed"), 0)
@@ -263,7 +263,7 @@ def update_folder(
     counts["unchanged"] = len(files) - len(changed)
 
     def leave_out(file: FoundFile, why: str) -> None:
-        skipped.append(Skipped(redact(file.path).text, why))
+        skipped.append(SkippedDocument(redact(file.path).text, why))
         if row := active.get(file.path):
             with store.transaction():
                 table.retire(store, [row["id"]])

@@ -21,7 +21,7 @@ from engram_py.base.lazy import regex
 from engram_py.base.text.words import derived_terms
 from engram_py.base.times import parse_time, to_text
 from engram_py.recall.documents import table
-from engram_py.recall.documents.values import Collection, CollectionUpdate, Cut, Read, Skipped
+from engram_py.recall.documents.values import Collection, CollectionUpdate, Cut, Read, SkippedDocument
 
 _MAX_LIST = 64 << 20  # a million and a half commits
 _MAX_BATCH = 256 << 20
@@ -98,7 +98,7 @@ def _records(root: Path, ids: Sequence[str], deadline: Deadline, files: str) -> 
 
 
 def _commit(record: bytes) -> Commit:
-    """Return the commit in a record of git's. Raises ValueError: it is none."""
+    """Return the commit in a record of git's output. Raises ValueError."""
     fields = record.decode("utf-8", "replace").split("\0")
     commit, author, at, subject, body, trailers = fields[: len(_FIELDS)]
     moment = parse_time(at)
@@ -155,7 +155,7 @@ class _Counts:
     unchanged: int = 0
     removed: int = 0
     skipped: int = 0
-    unreadable: list[Skipped] = field(default_factory=list)
+    unreadable: list[SkippedDocument] = field(default_factory=list)
     unfinished: bool = False
 
 
@@ -175,7 +175,7 @@ def update_history(
     head, counts = repository.commit, _Counts()
 
     def result(*warnings: str) -> CollectionUpdate:
-        plain = [Skipped(f"{counts.skipped} commits", "the message gives no reason")] * bool(counts.skipped)
+        plain = [SkippedDocument(f"{counts.skipped} commits", "the message gives no reason")] * bool(counts.skipped)
         return CollectionUpdate(
             collection.name, collection.project, indexed=counts.indexed, unchanged=counts.unchanged,
             removed=counts.removed, skipped=(*counts.unreadable, *plain),
@@ -225,7 +225,7 @@ def _store(
     missing = [commit for commit in ids if commit not in indexed]
 
     def aside(commit: str, why: str) -> None:
-        counts.unreadable.append(Skipped(commit[:12], why))
+        counts.unreadable.append(SkippedDocument(commit[:12], why))
 
     read = read_commits(root, missing, _deadline(until, _BATCH_SECONDS), aside) if missing else []
     if read is None:

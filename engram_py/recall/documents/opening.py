@@ -14,7 +14,6 @@ from pathlib import Path
 
 from engram_py.base.capture.orders import reads_like_an_order
 from engram_py.base.database.store import Row, Store
-from engram_py.base.dataclass import dataclass
 from engram_py.base.errors import EngramError
 from engram_py.base.files import lines_of, reason
 from engram_py.base.git.program import Deadline, ask_git
@@ -32,7 +31,7 @@ from engram_py.recall.documents.values import (
     Opened,
     OpenedSeveral,
     Overview,
-    Skipped,
+    SkippedDocument,
     Telling,
 )
 from engram_py.recall.proximity import preview
@@ -45,14 +44,6 @@ _NEAR = 0.6
 _PLACE = regex(r"(.+?):(\d{1,7})(?::(\d{1,7}))?")
 _COMMIT = regex(r"commit[: ]\s*([0-9a-f]{4,64})", re.IGNORECASE)
 _DOCID = regex(r"[\"']?(?:#|doc:)([0-9a-f]{6,64})[\"']?", re.IGNORECASE)
-
-
-@dataclass(frozen=True, slots=True)
-class FoundDocument:
-    """A document and the collection it is in."""
-
-    collection: Collection
-    document: Row
 
 
 class Opening:
@@ -71,46 +62,48 @@ class Opening:
         name = name.strip()
         if commit := _COMMIT.fullmatch(name):
             return self._open_commit(commit[1].lower())
-        entry = self._by_docid(name) or self._by_path(name)
-        place = None if entry else _PLACE.fullmatch(name)
+        document = self._by_docid(name) or self._by_path(name)
+        place = None if document else _PLACE.fullmatch(name)
         if place is not None:
-            entry = self._by_docid(place[1]) or self._by_path(place[1])
+            document = self._by_docid(place[1]) or self._by_path(place[1])
             first = int(place[2]) if first is None else first
             count = int(place[3]) if count is None and place[3] else count
-        if entry is None:
+        if document is None:
             raise self._unknown(place[1] if place is not None else name)
-        return self._shown(entry, max(1, first or 1), count)
+        return self._shown(document, max(1, first or 1), count)
 
     def open_several(self, names: str) -> OpenedSeveral:
         """Return the documents of a glob or a comma list; an unknown or too large one is listed with its reason."""
         opened: list[Opened] = []
-        skipped: list[Skipped] = []
+        skipped: list[SkippedDocument] = []
         for name in dict.fromkeys(part.strip() for part in names.split(",") if part.strip()):
             matching = self._matching(name) if any(char in name for char in "*?[") else [name]
             if not matching:
-                skipped.append(Skipped(name, "matches no document"))
+                skipped.append(SkippedDocument(name, "matches no document"))
             for path in matching:
                 try:
                     if len(opened) >= MOST_SEVERAL:
-                        skipped.append(Skipped(path, f"more than {MOST_SEVERAL} documents"))
+                        skipped.append(SkippedDocument(path, f"more than {MOST_SEVERAL} documents"))
                     elif (size := self._size(path)) > MOST_BYTES_OF_SEVERAL:
-                        skipped.append(Skipped(path, f"{size >> 10} KB, larger than {MOST_BYTES_OF_SEVERAL >> 10} KB"))
+                        skipped.append(
+                            SkippedDocument(path, f"{size >> 10} KB, larger than {MOST_BYTES_OF_SEVERAL >> 10} KB")
+                        )
                     else:
                         opened.append(self.open(path))
                 except EngramError as exc:
-                    skipped.append(Skipped(path, sentence(f"{exc.message}; ", exc.next_step)))
+                    skipped.append(SkippedDocument(path, sentence(f"{exc.message}; ", exc.next_step)))
         return OpenedSeveral(tuple(opened), tuple(skipped))
 
     # --- which document ------------------------------------------------------------------------------------
 
-    def _by_docid(self, name: str) -> FoundDocument | None:
+    def _by_docid(self, name: str) -> Row | None:
         docid = _DOCID.fullmatch(name)
         if docid is None:
             return None
         rows = table.beginning(self._store, list(self._collections), docid[1].lower(), hash=True, limit=1)
-        return self._found(rows)
+        return rows[0] if rows else None
 
-    def _by_path(self, name: str) -> FoundDocument | None:
+    def _by_path(self, name: str) -> Row | None:
         """Return an exact path, one that begins with a collection's name, an absolute one, else what ends like it
         alone."""
         path = name.removeprefix("./")
@@ -118,13 +111,10 @@ class Opening:
             if collection.kind == GIT:
                 continue
             for inner in (path, path.removeprefix(f"{collection.name}/"), path.removeprefix(f"{collection.root}/")):
-                if entry := self._found(table.of_path(self._store, [collection.id], inner)):
-                    return entry
+                if rows := table.of_path(self._store, [collection.id], inner):
+                    return rows[0]
         ending = [row for row in self._all() if f"/{row['path']}".endswith(f"/{path}")] if path else []
-        return self._found(ending) if len(ending) == 1 else None
-
-    def _found(self, rows: Sequence[Row]) -> FoundDocument | None:
-        return FoundDocument(self._collections[rows[0]["collection_id"]], rows[0]) if rows else None
+        return ending[0] if len(ending) == 1 else None
 
     def _all(self) -> list[Row]:
         return table.files(self._store, self._files)
@@ -150,19 +140,19 @@ class Opening:
         return DocumentNotFoundError(name, near[:MOST_NEAR], ignored=ignored)
 
     def _size(self, name: str) -> int:
-        entry = None if _COMMIT.fullmatch(name) else self._by_docid(name) or self._by_path(name)
-        if entry is None:
+        document = None if _COMMIT.fullmatch(name) else self._by_docid(name) or self._by_path(name)
+        if document is None:
             return 0
-        root = Path(entry.collection.root)
-        path = root if root.is_file() else root / entry.document["path"]
+        root = Path(self._collections[document["collection_id"]].root)
+        path = root if root.is_file() else root / document["path"]
         return path.stat().st_size if path.is_file() else 0
 
     # --- its lines -------------------------------------------------------------------------------------------
 
-    def _shown(self, entry: FoundDocument, first: int, count: int | None) -> Opened:
+    def _shown(self, document: Row, first: int, count: int | None) -> Opened:
         from engram_py.base.capture.redact import redact
 
-        collection, document = entry.collection, entry.document
+        collection = self._collections[document["collection_id"]]
         if collection.kind == GIT:
             return self._open_commit(document["path"])
         notes, _ = notes_of(self._store, collection, document["path"], document["status"])
@@ -188,9 +178,9 @@ class Opening:
 
         histories = [collection for collection in self._collections.values() if collection.kind == GIT]
         ids = [history.id for history in histories]
-        entry = self._found(table.beginning(self._store, ids, commit, limit=1))
-        for history in [entry.collection] if entry else histories:
-            whole = entry.document["path"] if entry else _resolved(Path(history.root), commit)
+        document = next(iter(table.beginning(self._store, ids, commit, limit=1)), None)
+        for history in [self._collections[document["collection_id"]]] if document else histories:
+            whole = document["path"] if document else _resolved(Path(history.root), commit)
             read = read_commits(Path(history.root), [whole], Deadline()) if whole else None
             if not read:
                 continue
@@ -199,7 +189,7 @@ class Opening:
             return Opened(
                 source=source_of(history, read[0].id),
                 title=redact(read[0].subject).text,
-                docid=entry.document["hash"][:DOCID_CHARS] if entry else "",
+                docid=document["hash"][:DOCID_CHARS] if document else "",
                 lines=tuple(Line(number, line) for number, line in enumerate(lines_of(text), 1)),
                 collection=history.name,
                 context=history.contexts_of(read[0].id),

@@ -260,7 +260,7 @@ def front_matter(text: str) -> tuple[dict[str, str], str]:
 
 
 def _values(lines: list[str]) -> dict[str, str] | None:
-    """Return the values of a head, None where it is none. A value that is not YAML is taken as it stands."""
+    """Return the values of a head, None for another text. A value that is invalid YAML is kept as its text."""
     head = "\n".join(lines)
     if not head.strip():
         return {}

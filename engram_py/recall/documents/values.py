@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from engram_py.base.dataclass import dataclass, field
-from engram_py.base.errors import ConflictError, InvalidInputError, NotFoundError
+from engram_py.base.errors import NotFoundError
 from engram_py.base.reasons import Sentence, Told, operation, sentence
 
 Kind = Literal["git", "docs", "folder"]
@@ -72,7 +72,7 @@ class Read:
 
 
 @dataclass(frozen=True, slots=True)
-class Skipped:
+class SkippedDocument:
     """A file that is not read, and why."""
 
     path: str
@@ -89,7 +89,7 @@ class CollectionUpdate:
     updated: int = 0
     unchanged: int = 0
     removed: int = 0
-    skipped: tuple[Skipped, ...] = ()
+    skipped: tuple[SkippedDocument, ...] = ()
     unfinished: bool = False
     warnings: tuple[Told, ...] = ()
 
@@ -138,7 +138,7 @@ class OpenedSeveral:
     """Several documents, and what could not be opened with its reason."""
 
     documents: tuple[Opened, ...]
-    skipped: tuple[Skipped, ...] = ()
+    skipped: tuple[SkippedDocument, ...] = ()
     warnings: tuple[Told, ...] = ()
 
 
@@ -186,10 +186,8 @@ class DocumentNotFoundError(NotFoundError):
         why = f": {ignored}" if ignored else ""
         finds = sentence(operation("search"), " finds documents by their words")
         hint = f"did you mean {', '.join(near)}?" if near else finds
-        super().__init__(f"no document {self.name!r}{why}", hint=hint)
-
-    def details(self) -> dict[str, Any]:
-        return super().details() | {"found": False, "suggestions": self.near}
+        facts = {"found": False, "suggestions": self.near}
+        super().__init__(f"no document {self.name!r}{why}", hint=hint, facts=facts)
 
 
 class CollectionNotFoundError(NotFoundError):
@@ -199,21 +197,3 @@ class CollectionNotFoundError(NotFoundError):
         self.name, self.known = name[:200], list(known)
         hint = f"there are {', '.join(known)}" if known else "`engram collection update` makes git and docs"
         super().__init__(f"no collection {self.name!r} here", hint=hint)
-
-
-class CollectionExistsError(ConflictError):
-    code = "collection_exists"
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        super().__init__(
-            f"there is a collection {name!r} already", hint="give another --name, or remove it with `collection remove`"
-        )
-
-
-class NotAFolderError(InvalidInputError):
-    code = "not_a_folder"
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-        super().__init__(f"{path!r} is no folder or file that can be read", hint="give an existing folder or file")

@@ -30,7 +30,7 @@ _LONGEST_WORD, _WORDS_KEPT = 64, 50_000
 
 
 class StaticEmbedder(Embedder):
-    """The mean of a table's vectors of word pieces. Raises EmbedderMissingError or EmbedderFailedError when made."""
+    """The mean of a table's vectors of word pieces. Raises EmbedderError when made."""
 
     def __init__(self, name: str, folder: Path) -> None:
         numpy = library(name, "numpy")
@@ -93,7 +93,7 @@ _CJK = regex("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002fa1f]")
 
 
 class SentenceEmbedder(Embedder):
-    """The mean of the model's vectors of word pieces. Raises EmbedderMissingError or EmbedderFailedError when made."""
+    """The mean of the model's vectors of word pieces. Raises EmbedderError when made."""
 
     def __init__(self, name: str, folder: Path, *, threads: int | None = None) -> None:
         onnxruntime = library(name, "onnxruntime")
@@ -210,7 +210,7 @@ class FastembedEmbedder(Embedder):
     """A model fastembed knows by name, or any directory with a ``model.onnx`` and its tokenizer.
 
     A directory may say how to pool in ``1_Pooling/config.json``, as sentence-transformers writes it; else the mean
-    of the tokens is taken. Raises EmbedderMissingError or EmbedderFailedError when made.
+    of the tokens is taken. Raises EmbedderError when made.
     """
 
     def __init__(self, spec: Spec, *, download: bool, threads: int | None = None) -> None:
@@ -272,7 +272,7 @@ def _pooling(folder: Path) -> str:
 class Model2VecEmbedder(Embedder):
     """A model2vec model from a directory, or from Hugging Face's cache on this machine.
 
-    Raises EmbedderMissingError or EmbedderFailedError when made.
+    Raises EmbedderError when made.
     """
 
     def __init__(self, spec: Spec, *, download: bool) -> None:

@@ -36,7 +36,7 @@ _PREFIXES = {
 
 
 class EndpointEmbedder(Embedder):
-    """Asks ``{address}/embeddings``, with ``key`` as a bearer token. Raises EmbedderMissingError without numpy."""
+    """Asks ``{address}/embeddings``, with ``key`` as a bearer token. Raises EmbedderError without numpy."""
 
     def __init__(self, spec: Spec, *, key: str = "") -> None:
         library(spec.name, "numpy")  # the answer becomes an array

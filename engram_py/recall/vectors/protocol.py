@@ -13,14 +13,10 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from urllib.parse import urlsplit
 
 from engram_py.base.dataclass import dataclass
+from engram_py.base.errors import EmbedderError
+from engram_py.base.install_hints import package_hint
 from engram_py.base.settings import is_loopback
-from engram_py.recall.vectors.values import (
-    SENTENCE_WEIGHT,
-    STATIC_WEIGHT,
-    EmbedderFailedError,
-    EmbedderMissingError,
-    InvalidEmbedderError,
-)
+from engram_py.recall.vectors.values import SENTENCE_WEIGHT, STATIC_WEIGHT, EmbedderFailedError, InvalidEmbedderError
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -85,11 +81,15 @@ class Embedder(Protocol):
 
 
 def library(name: str, package: str) -> ModuleType:
-    """Return the package that the embedder ``name`` needs. Raises EmbedderMissingError without it."""
+    """Return the package that the embedder ``name`` needs. Raises EmbedderError (embedder_not_installed) without it."""
     try:
         return importlib.import_module(package)
     except ImportError as exc:
-        raise EmbedderMissingError(name, package) from exc
+        with_command = package in ("numpy", "onnxruntime")
+        step = (
+            "run `engram vectors on`: it installs what is missing" if with_command else f"run `{package_hint(package)}`"
+        )
+        raise EmbedderError(f"{name} needs the package {package}", hint=step, code="embedder_not_installed") from exc
 
 
 @contextlib.contextmanager

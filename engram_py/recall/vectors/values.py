@@ -6,7 +6,6 @@ import math
 
 from engram_py.base.dataclass import dataclass
 from engram_py.base.errors import EmbedderError
-from engram_py.base.install_hints import package_hint
 from engram_py.base.reasons import Reason, Told
 
 # How much a cosine counts beside words (recall/search.py): a sentence model reads, a table of words does not.
@@ -106,16 +105,6 @@ class InvalidEmbedderError(EmbedderError):
             f"embedder {self.setting!r} is not understood: {expected}",
             hint="run `engram vectors on`, or `engram vectors off`; ENGRAM_EMBEDDER, where it is set, wins over both",
         )
-
-
-class EmbedderMissingError(EmbedderError):
-    code = "embedder_not_installed"
-
-    def __init__(self, setting: str, package: str) -> None:
-        self.setting, self.package = setting, package
-        lane = package in ("numpy", "onnxruntime")
-        hint = "run `engram vectors on`: it installs what is missing" if lane else f"run `{package_hint(package)}`"
-        super().__init__(f"{setting} needs the package {package}", hint=hint)
 
 
 class EmbedderFailedError(EmbedderError):

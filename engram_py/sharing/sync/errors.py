@@ -22,25 +22,6 @@ class NoRepositoryError(SyncError):
         )
 
 
-class UnconfirmedProjectError(SyncError):
-    def __init__(self, project: str, path: str) -> None:
-        self.project, self.path = project, path
-        super().__init__(
-            f".engram.json names project {project} for {path}, but its memories come from another folder; "
-            "nothing was read or written",
-            hint="if it is the same project, run `engram projects confirm` here",
-        )
-
-
-class WrongPassphraseError(SyncError):
-    def __init__(self, path: str) -> None:
-        self.path = path
-        super().__init__(
-            f"this passphrase or key file does not open {path}; nothing was read or written",
-            hint="ask the person who encrypted it, then run `engram sync --encrypt` or `--encrypt-with KEYFILE`",
-        )
-
-
 class PassphraseMissingError(SyncError):
     def __init__(self, path: str) -> None:
         self.path = path
@@ -48,25 +29,6 @@ class PassphraseMissingError(SyncError):
             f"{path} is encrypted, and this machine does not have the passphrase; nothing was read or written",
             hint="`engram sync --encrypt` asks for the passphrase, `--encrypt-with KEYFILE` reads a key file; "
             "or set ENGRAM_SYNC_PASSPHRASE",
-        )
-
-
-class EncryptionChangedError(SyncError):
-    def __init__(self, path: str, known: str, found: str) -> None:
-        self.path, self.known, self.found = path, known, found
-        super().__init__(
-            f"{path} is now encrypted with key {found} instead of {known}; nothing was read or written",
-            hint="ask who changed encryption.json; `engram sync --encrypt` takes the new passphrase",
-        )
-
-
-class PlainExportRefusedError(SyncError):
-    def __init__(self, path: str, key_id: str) -> None:
-        self.path, self.key_id = path, key_id
-        super().__init__(
-            f"{path} has no encryption.json, but this machine encrypts the project with key {key_id}; nothing was "
-            "written",
-            hint="bring it back with `git checkout -- .engram/encryption.json`, or run `engram sync --encrypt`",
         )
 
 
@@ -94,26 +56,7 @@ class NotLoggedInError(CloudError):
         super().__init__("this machine is not logged in to a server", hint="run `engram cloud login --server URL`")
 
 
-class NothingEnrolledError(CloudError):
-    def __init__(self, server: str) -> None:
-        self.server = server
-        super().__init__(
-            f"no project is shared with {server}",
-            hint="run `engram cloud enroll PROJECT`, or `engram cloud enroll --all`",
-        )
-
-
-class TokenNotKeptError(CloudError):
-    def __init__(self, path: str, reason: str) -> None:
-        self.path, self.reason = path, reason
-        super().__init__(
-            f"the token cannot be kept in {path}: {reason}", hint="free disk space, or make the folder writable"
-        )
-
-
 class CloudFailedError(CloudError):
-    shown = ("reason_code",)
-
     """An exchange with the server failed. ``reason_code`` is a key of NEXT_STEPS.
 
     ``kind`` tells apart what is dealt with on the spot: ``too_large`` and ``bad_request`` of a body that was sent,
@@ -124,7 +67,7 @@ class CloudFailedError(CloudError):
         self, reason_code: str, message: str, *, hint: str = "", kind: str = "", retry_after: float | None = None
     ) -> None:
         self.reason_code, self.kind, self.retry_after = reason_code, kind, retry_after
-        super().__init__(message, hint=hint or next_step(reason_code))
+        super().__init__(message, hint=hint or next_step(reason_code), facts={"reason_code": reason_code})
 
 
 NEXT_STEPS = {

@@ -48,7 +48,7 @@ class Heuristic:
         return Digest(
             summary=_summary(work, decisions, left),
             goal=goal,
-            done=tuple(_done(work)),
+            done=tuple(_done_lines(work)),
             decisions=tuple(decisions),
             next_steps=tuple(left),
             salience=min(0.8, 0.4 + 0.1 * (len(decisions) + (len(work.kept) if work is not None else 0))),
@@ -102,8 +102,7 @@ def _open(facts: SessionFacts, messages: Sequence[str], goal: str) -> list[str]:
     return list(dict.fromkeys(one_line(step, ITEM_CHARS) for step in steps))[:MOST_ITEMS]
 
 
-def _done(work: Work | None) -> Iterable[str]:
-    """Yield a line for each commit, with what became of it, and the files."""
+def _done_lines(work: Work | None) -> Iterable[str]:
     if work is None:
         return
     taken_back = {one.reverts: one for one in work.commits if one.reverts in work.reverted}
@@ -177,7 +176,7 @@ def facts_of(store: Store, session: DueSession, now: datetime, *, seconds: float
 
 
 def _span(store: Store, session: DueSession, now: datetime) -> tuple[datetime, datetime]:
-    """From the start of a session to the last thing that was said in it, whatever the clock did meanwhile."""
+    """Return when a session began, and when its last prompt or turn was, even if the clock was set back meanwhile."""
     told = [session.started_at, *table.span(store, session.id)]
     moments = [moment for moment in map(parse_time, told) if moment is not None] or [now]
     return min(moments), max(moments)
@@ -229,7 +228,7 @@ def _plain(text: str) -> str:
 
 
 def _work(directory: str, first: datetime, last: datetime, seconds: float) -> Work | None:
-    """Return what was done in the session's checkout; None where it is none, or is gone."""
+    """Return the work in the session's checkout; None without a checkout."""
     folder = Path(directory)
     if not folder.is_absolute() or not folder.is_dir():
         return None

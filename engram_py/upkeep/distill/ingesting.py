@@ -146,8 +146,8 @@ class Ingesting:
         directory: str,
         wait: bool,
     ) -> tuple[Session, tuple[str, ...]]:
-        """Return the session with these turns, and what to know of it. What it has of them already stays as it is;
-        where it has others, these take their place. Call inside a transaction."""
+        """Return the session with these turns, and notes on it. Turns that it already has stay; where it has others,
+        the new ones replace them. Call inside a transaction."""
         before = session_table.by_id(self._store, session_id)
         keys = [turn.key for turn in said.turns]
         kept = session_table.told_keys(self._store, session_id)
@@ -262,7 +262,7 @@ def conversation_of(given: Sequence[object], *, said_at: str | None) -> Conversa
 
 
 def _spoken(entry: object, name: str, strangers: Counter[str]) -> Iterator[tuple[Role, str]]:
-    """Yield who said what in one turn. A role that is nobody's is counted."""
+    """Yield the role and the text of each part of a turn. An unknown role is counted."""
     if not isinstance(entry, Mapping) or not entry.keys() & {"role", "user", "assistant"}:
         raise InvalidArgumentError(name, entry, expected=_SHAPES)
     if "role" not in entry:

@@ -291,7 +291,7 @@ class CommandDistiller:
 
         def end() -> None:
             expired.set()
-            _kill(process)
+            _kill_with_children(process)
 
         timer = threading.Timer(self._seconds, end)
         timer.daemon = True
@@ -300,7 +300,7 @@ class CommandDistiller:
             return _talk(process, given, expired)
         finally:
             timer.cancel()
-            _kill(process)
+            _kill_with_children(process)
 
 
 def _talk(process: subprocess.Popen[bytes], given: bytes, expired: threading.Event) -> bytes:
@@ -330,8 +330,7 @@ def _talk(process: subprocess.Popen[bytes], given: bytes, expired: threading.Eve
     return out
 
 
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    """End the program and what it started."""
+def _kill_with_children(process: subprocess.Popen[bytes]) -> None:
     with contextlib.suppress(OSError):
         if os.name == "posix":
             os.killpg(process.pid, signal.SIGKILL)

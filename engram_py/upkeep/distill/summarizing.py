@@ -89,7 +89,7 @@ GIT_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenSummary:
     """A distiller's summary, None where nothing is notable; ``dead``: the model failed for good."""
 
     digest: Digest | None
@@ -158,13 +158,13 @@ class Summarizing:
 
     # --- who writes ---------------------------------------------------------------------------------------
 
-    def _written(self, session: DueSession, facts: SessionFacts) -> Written:
+    def _written(self, session: DueSession, facts: SessionFacts) -> WrittenSummary:
         """Return what the model writes, what the heuristic does where there is none, or where it failed for good.
 
         Raises DistillerFailed: it failed, and is to be tried again.
         """
         if self._model is None:
-            return Written(self._heuristic.distill(facts), "heuristic")
+            return WrittenSummary(self._heuristic.distill(facts), "heuristic")
         if self._daily_tokens:
             calendar = self._journal.calendar
             spent = runs.spent_since(self._store, calendar.midnight(calendar.today))[1]
@@ -172,12 +172,12 @@ class Summarizing:
                 raise DistillerFailed("daily_tokens_spent", counts=False)
         if session.attempts < MOST_ATTEMPTS:
             try:
-                return Written(self._model.distill(facts), self._model.source)
+                return WrittenSummary(self._model.distill(facts), self._model.source)
             except DistillerFailed as failed:
                 if not failed.counts or session.attempts + 1 < MOST_ATTEMPTS:
                     raise
                 logger.info("the distiller failed for good on session %s: %s", session.id, failed.reason)
-        return Written(self._heuristic.distill(facts), "heuristic", dead=True)
+        return WrittenSummary(self._heuristic.distill(facts), "heuristic", dead=True)
 
     def _refused(self, session: DueSession, source: Source) -> str:
         """Return why a text of this source is not kept, else "": somebody stronger wrote one, or it was deleted."""
@@ -199,7 +199,9 @@ class Summarizing:
 
     # --- what is kept -------------------------------------------------------------------------------------
 
-    def _keep(self, session: DueSession, turn_ids: Sequence[int], facts: SessionFacts, written: Written) -> Distilled:
+    def _keep(
+        self, session: DueSession, turn_ids: Sequence[int], facts: SessionFacts, written: WrittenSummary
+    ) -> Distilled:
         """Store the summary and mark the turns it was made of, in one transaction.
 
         The distiller may have taken minutes: what was said or saved meanwhile counts.

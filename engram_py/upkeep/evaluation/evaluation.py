@@ -33,13 +33,6 @@ from engram_py.upkeep.evaluation.questions import (
 )
 from engram_py.upkeep.reindex import index_version, reindex_notes
 
-
-class QuestionNotFoundError(NotFoundError):
-    def __init__(self, number: int) -> None:
-        self.number = number
-        super().__init__(f"no question {number}", hint="list them with `engram eval list`")
-
-
 Key = TypeVar("Key", bound=Hashable)
 
 
@@ -187,12 +180,14 @@ class Evaluations:
         )
 
     def remove(self, numbers: Sequence[int]) -> QuestionsRemoved:
-        """Remove questions by the numbers ``questions`` shows. Raises QuestionNotFoundError; then none is removed."""
+        """Remove questions by the numbers ``questions`` shows. Raises NotFoundError; then none is removed."""
         with self._store.transaction():
             known = table.known_numbers(self._store, numbers)
             for number in numbers:
                 if number not in known:
-                    raise QuestionNotFoundError(number)
+                    raise NotFoundError(
+                        f"no question {number}", hint="list them with `engram eval list`", code="question_not_found"
+                    )
             return QuestionsRemoved(table.remove(self._store, numbers))
 
     # --- a run -----------------------------------------------------------------------------------------------

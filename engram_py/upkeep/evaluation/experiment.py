@@ -63,16 +63,6 @@ was made. Run the tests after every step. Leave the files that have nothing to d
 """
 
 
-class NoTasksError(InvalidInputError):
-    def __init__(self, commits: int, candidates: int) -> None:
-        self.commits, self.candidates = commits, candidates
-        super().__init__(
-            f"no usable task in {amount(commits, 'commit')}: of {amount(candidates, 'candidate fix')} none has a test "
-            "that fails before the fix and passes after it",
-            hint="say how tests run here: `engram ab --dry-run --check 'npm test -- {tests}'`",
-        )
-
-
 class Experiments:
     """Plans experiments over a project's own fixes, and runs them. All stays in a folder of the data directory."""
 
@@ -88,7 +78,7 @@ class Experiments:
 
         The check of each fix was seen to fail before the fix and to pass after it.
 
-        Raises InvalidArgumentError: there is no repository here. NoTasksError.
+        Raises InvalidArgumentError: there is no repository here. InvalidInputError (no_tasks).
         """
         root = self._root()
         place = self._projects.for_read()
@@ -105,7 +95,13 @@ class Experiments:
             possible = [one for pair in zip_longest(fixes, guarded) for one in pair if one]
             found = tuple(_sound(root, folder, possible[:_MOST_CANDIDATES], tasks, progress))
             if not found:
-                raise NoTasksError(len(commits), len(possible))
+                seen, tried = amount(len(commits), "commit"), amount(len(possible), "candidate fix")
+                raise InvalidInputError(
+                    f"no usable task in {seen}: of {tried} none has a test "
+                    "that fails before the fix and passes after it",
+                    hint="say how tests run here: `engram ab --dry-run --check 'npm test -- {tests}'`",
+                    code="no_tasks",
+                )
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             (folder / "tasks.json").write_text(dump(found), encoding="utf-8")
         done = {(run.task, run.arm) for run in _runs(folder)}
@@ -218,14 +214,13 @@ def _ended(
         except subprocess.TimeoutExpired:
             return None
         finally:
-            _end(process)
+            _kill_with_children(process)
             if log is not None and out.tell() > _LOG_BYTES:
                 out.truncate(_LOG_BYTES)
         return process.returncode
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a program with all that it started."""
+def _kill_with_children(process: subprocess.Popen[bytes]) -> None:
     with suppress(OSError):
         if hasattr(os, "killpg"):
             os.killpg(process.pid, signal.SIGKILL)
@@ -240,7 +235,8 @@ def _worktree(root: Path, path: Path, commit: str) -> Iterator[Path]:
     _remove(root, path)
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if _git(root, "worktree", "add", "--detach", "--force", str(path), commit) is None:
-        raise InvalidInputError(f"git makes no worktree of {commit[:12]}", hint="look at `git worktree list`")
+        message = f"git makes no worktree of {commit[:12]}"
+        raise InvalidInputError(message, hint="look at `git worktree list`", code="invalid_input")
     try:
         yield path
     finally:

@@ -9,12 +9,11 @@ import pytest
 
 from engram_py import Engram
 from engram_py.base.clock import due_before
-from engram_py.base.errors import OperationConflictError
-from engram_py.memory.observations.errors import TopicTakenError
+from engram_py.base.errors import ConflictError
 from engram_py.memory.observations.values import Change
 from engram_py.memory.projects.values import AmbiguousProjectError
 from engram_py.sharing.sync.mutation import above
-from tests.support import FakeClock, Opener, RepoMaker, draft, rows_of
+from tests.support import FakeClock, Opener, RepoMaker, draft, raising, rows_of
 
 
 def queue(app: Engram) -> dict[tuple[str, str], tuple[int, str, str]]:
@@ -130,9 +129,9 @@ def test_a_refused_save_or_update_leaves_nothing_behind(app: Engram) -> None:
     app.save(draft("One.", topic_key="auth/tokens", operation_id="op-1"))
     other = app.save(draft("Two.", title="Other", topic_key="auth/cookies"))
     before = queue(app)
-    with pytest.raises(OperationConflictError):
+    with raising(ConflictError, "operation_conflict"):
         app.save(draft("Two.", operation_id="op-1"), project="gadgets", session_id="s-9")
-    with pytest.raises(TopicTakenError):
+    with raising(ConflictError, "topic_taken"):
         app.observations.update(other.id, Change(content="Three.", topic_key="auth/tokens"))
     assert queue(app) == before
     assert rows_of(app, "projects") == rows_of(app, "sessions") == 1

@@ -10,13 +10,10 @@ import pytest
 
 from engram_py import Draft, Engram
 from engram_py.base.capture.acts import Act
-from engram_py.base.errors import InvalidArgumentError
+from engram_py.base.errors import ConflictError, InvalidArgumentError, InvalidInputError
 from engram_py.guidance.guards.values import (
-    ForeignGuardError,
     Guard,
-    GuardTooWideError,
     NoGuardError,
-    NoSessionError,
     Objection,
     from_json,
     to_json,
@@ -24,7 +21,7 @@ from engram_py.guidance.guards.values import (
 from engram_py.interfaces.wording.acting import objection
 from engram_py.memory.privacy.provenance import arrival_of
 from tests.memory.anchors.repositories import Repo
-from tests.support import FakeClock, Git, rows_of
+from tests.support import FakeClock, Git, raising, rows_of
 
 NPM = Guard(command="npm *", use="pnpm", by="Ada")
 MIGRATIONS = Guard(paths=("migrations/**",), deny="write", use="a new migration", by="Ada")
@@ -239,7 +236,7 @@ def test_an_agent_that_repeats_a_foreign_text_does_not_take_its_guards_over(here
 
 
 def test_a_foreign_observation_is_accepted_before_it_is_guarded(here: Engram) -> None:
-    with pytest.raises(ForeignGuardError):
+    with raising(ConflictError, "foreign_guard"):
         here.guards.add(foreign(here, NPM), MIGRATIONS)
 
 
@@ -406,7 +403,7 @@ def test_a_guard_is_silenced_in_every_open_session(here: Engram, root: Path) -> 
 def test_without_an_open_session_there_is_nothing_to_silence(here: Engram) -> None:
     number = guarded(here, NPM)
     here.sessions.end("s1")
-    with pytest.raises(NoSessionError):
+    with raising(InvalidInputError, "no_session"):
         here.guards.off(number)
 
 
@@ -440,7 +437,7 @@ def test_what_is_no_guard_is_refused(here: Engram, guard: Guard) -> None:
     [Guard(paths=("**",)), Guard(paths=("*",)), Guard(added="x*", regex=True), Guard(added=".", regex=True)],
 )
 def test_a_guard_that_matches_everything_is_refused(here: Engram, guard: Guard) -> None:
-    with pytest.raises(GuardTooWideError):
+    with raising(ConflictError, "guard_too_wide"):
         guarded(here, guard)
 
 
@@ -450,10 +447,10 @@ def test_a_guard_says_how_often_it_would_have_spoken(here: Engram, root: Path, g
         repo.commit("more", {f"src/{number}.py": [f"import requests  # {number}"], "docs/x.md": [str(number)]})
     number = saved(here)
 
-    with pytest.raises(GuardTooWideError) as refused:
+    with raising(ConflictError, "guard_too_wide") as refused:
         here.guards.add(number, Guard(paths=("src/**",), deny="write"))
-    assert (refused.value.files, refused.value.of) == (14, 15)
-    with pytest.raises(GuardTooWideError):
+    assert (refused.value.facts["files"], refused.value.facts["of"]) == (14, 15)
+    with raising(ConflictError, "guard_too_wide"):
         here.guards.add(number, REQUESTS)
     done = here.guards.add(number, Guard(paths=("docs/**",)))
     assert (done.hits, done.commits) == (11, 14)

@@ -9,14 +9,15 @@ from typing import Any
 import pytest
 
 from engram_py import Draft, Engram
+from engram_py.base.errors import ConflictError
 from engram_py.base.times import to_text
 from engram_py.interfaces.wording.observations import WORDS
 from engram_py.memory.observations.listing import Made
 from engram_py.memory.observations.values import Change
-from engram_py.memory.writing.changes import ChangedSinceError
 from tests.interfaces.cli.conftest import Run, answer, refusal
 from tests.sharing.sync.replica.conftest import desk, empty_memory, laptop, new_machine
 from tests.sharing.sync.replica.machines import Machine, exchange_all
+from tests.support import raising
 
 __all__ = ["desk", "empty_memory", "laptop", "new_machine"]
 
@@ -174,7 +175,7 @@ def test_what_another_machine_changed_since_is_refused(desk: Machine, laptop: Ma
     laptop.app.observations.update(there, Change(content="20 s."))
     exchange_all([desk, laptop])
 
-    with pytest.raises(ChangedSinceError, match=r"\[#1\] was changed again since \(text\)"):
+    with raising(ConflictError, "changed_since", match=r"\[#1\] was changed again since \(text\)"):
         desk.app.changes.undo()
     assert desk.app.get(one.id).observation.content == "20 s."
     desk.app.changes.undo(change=2)  # the pin is as this machine left it
@@ -223,7 +224,7 @@ def test_a_save_that_another_machine_revised_gets_the_text_before(desk: Machine,
     [theirs] = laptop.app.bulk.listed(all_projects=True).items
     laptop.app.observations.update(theirs.id, Change(content="Ten."))
     exchange_all([desk, laptop])
-    with pytest.raises(ChangedSinceError):
+    with raising(ConflictError, "changed_since"):
         desk.app.changes.undo()
     desk.app.changes.undo(saved.id)
     assert desk.app.get(saved.id).observation.content == "5 seconds."

@@ -17,11 +17,12 @@ from click.testing import CliRunner
 
 from engram_py import Draft, Engram
 from engram_py.app import Engram as App
+from engram_py.base.errors import ConflictError
 from engram_py.base.reasons import reason
 from engram_py.base.times import fixed_clock
 from engram_py.interfaces.cli.main import cli
-from engram_py.memory.privacy.switches import RecordingOffError
 from tests.interfaces.hooks.conftest import Hook, locked, prompts_of
+from tests.support import raising
 
 LEARNED = "Done.\n\n## Key Learnings:\n\n1. The gateway drops every header that is longer than eight kilobytes.\n"
 
@@ -167,9 +168,9 @@ def test_what_was_asked_for_is_saved_and_says_that_engram_is_off(engram: Command
 
     assert saved.outcome == "added"
     assert reason("recording_off", project="widgets", enabled=False) in saved.warnings
-    with pytest.raises(RecordingOffError):
+    with raising(ConflictError, "recording_off"):
         memory.prompts.save("why is the gateway slow?")
-    with pytest.raises(RecordingOffError):
+    with raising(ConflictError, "recording_off"):
         memory.episodes.capture(LEARNED)
 
 

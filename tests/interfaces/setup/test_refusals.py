@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from engram_py.base.errors import SetupError
 from engram_py.base.install_hints import install_source
 from engram_py.interfaces.setup import manifest as files
 from engram_py.interfaces.setup.agents import AGENTS, Parts
@@ -16,13 +17,11 @@ from engram_py.interfaces.setup.installing import Setup, agents_named
 from engram_py.interfaces.setup.machine import Launcher, Machine, System, launcher
 from engram_py.interfaces.setup.manifest import (
     FileState,
-    ScopeUnavailableError,
     SetupRefusedError,
-    UnknownAgentError,
     opened,
     replace,
 )
-from tests.support import DEEP
+from tests.support import DEEP, raising
 
 from .conftest import MachineOf, tree
 
@@ -249,9 +248,9 @@ def test_a_manifest_that_cannot_be_read_stops_setup(setup: Setup, data_dir: Path
 
 
 def test_a_scope_an_agent_does_not_have_and_an_agent_nobody_knows_are_named(setup: Setup) -> None:
-    with pytest.raises(ScopeUnavailableError, match="Windsurf"):
+    with raising(SetupError, "scope_unavailable", match="Windsurf"):
         setup.set_up(AGENTS["windsurf"], "project", Parts())
-    with pytest.raises(UnknownAgentError, match="'emacs'"):
+    with raising(SetupError, "unknown_agent", match="'emacs'"):
         agents_named(["cursor", "emacs"])
     named = agents_named(["gemini-cli", "vscode-copilot", "antigravity-cli", "gemini"])
     assert [agent.name for agent in named] == ["gemini", "vscode", "antigravity"]

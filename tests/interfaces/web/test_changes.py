@@ -13,12 +13,14 @@ import pytest
 
 from engram_py import Draft, Engram
 from engram_py.base.settings import Settings
+from engram_py.interfaces.http.errors import HttpError
 from engram_py.interfaces.web import application
-from engram_py.interfaces.web.access import Access, TooManyListenersError
+from engram_py.interfaces.web.access import Access
 from engram_py.interfaces.web.application import ChangeWatch
 from engram_py.interfaces.web.visit import version_of
 from tests.interfaces.http.asking import Running, serving
 from tests.interfaces.web.visiting import Visitor
+from tests.support import raising
 
 
 @pytest.fixture(autouse=True)
@@ -94,7 +96,7 @@ def test_there_are_only_so_many_listeners(app: Engram, monkeypatch: pytest.Monke
     monkeypatch.setattr(application, "MOST_LISTENERS", 1)
     found = ChangeWatch(app.store)
     found.stream("", {})  # nobody listens to it yet
-    with found.listening(), pytest.raises(TooManyListenersError):
+    with found.listening(), raising(HttpError, "too_many_listeners"):
         found.stream("", {})
     found.stream("", {})
 

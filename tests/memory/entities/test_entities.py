@@ -8,10 +8,15 @@ from pathlib import Path
 import pytest
 
 from engram_py import Draft, Engram
-from engram_py.base.errors import EmptyFieldError, InvalidArgumentError, TextTooLongError
-from engram_py.memory.entities.values import EntityNotFoundError, EntityRefusedError
-from engram_py.memory.observations.errors import FactRefusedError
-from tests.support import FakeClock, Git, RepoMaker, names, words
+from engram_py.base.errors import (
+    EmptyFieldError,
+    InvalidArgumentError,
+    InvalidInputError,
+    NotFoundError,
+    TextTooLongError,
+)
+from engram_py.memory.entities.values import EntityRefusedError
+from tests.support import FakeClock, Git, RepoMaker, names, raising, words
 
 ALICE = "Alice works at Acme since May"
 
@@ -55,7 +60,7 @@ def test_row_19_a_predicate_that_is_not_snake_case_stores_nothing(app: Engram, p
 
 def test_an_edge_whose_fact_is_refused_is_not_stored(app: Engram) -> None:
     before = rows(app)
-    with pytest.raises(FactRefusedError):
+    with raising(InvalidInputError, "fact_refused"):
         app.entities.link("alice", "works_at", "acme", fact="maybe Acme")
     assert rows(app) == before
 
@@ -136,7 +141,7 @@ def test_a_fact_that_replaces_another_stands_in_the_summary_at_once(app: Engram)
 
 def test_an_unknown_entity_is_named_with_those_like_it(app: Engram) -> None:
     app.facts.add("billing-service", "Billing runs on Kubernetes")
-    with pytest.raises(EntityNotFoundError) as refused:
+    with raising(NotFoundError, "entity_not_found") as refused:
         app.entities.show("biling-service")
     assert "billing-service" in str(refused.value.hint)
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from engram_py import Draft, Engram
-from engram_py.base.errors import EmptyFieldError, InvalidArgumentError, TextTooLongError
+from engram_py.base.errors import ConflictError, EmptyFieldError, InvalidArgumentError, TextTooLongError
 from engram_py.interfaces.wording import render
 from engram_py.memory.identity.identity import says_the_same, statements
-from engram_py.memory.identity.table import SeveralStatementsError, StatementNotFoundError
+from engram_py.memory.identity.table import StatementNotFoundError
 from engram_py.memory.observations.errors import ObservationNotFoundError
 from engram_py.memory.observations.values import Change, Observation
 from engram_py.memory.privacy.provenance import arrival_of
-from tests.support import FakeClock, Opener
+from tests.support import FakeClock, Opener, raising
 from tests.upkeep.distill.conftest import DID, WORK, say
 
 ENGLISH = "Always reply in English"
@@ -55,7 +55,7 @@ def test_what_is_in_several_or_in_none_is_not_removed(app: Engram) -> None:
     for text in (ENGLISH, "Always answer tersely"):
         app.identity.add(text)
     other = app.save(Draft("Chose uv", "Fast.", "decision"))
-    with pytest.raises(SeveralStatementsError, match=r"\[#1\]"):
+    with raising(ConflictError, "several_statements", match=r"\[#1\]"):
         app.identity.remove("always")
     for missing in ("tabs", "", f"#{other.id}"):
         with pytest.raises(StatementNotFoundError):

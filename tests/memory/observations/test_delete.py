@@ -14,9 +14,10 @@ from engram_py.base.database import fts
 from engram_py.base.database.fts import level_count
 from engram_py.base.database.soundness import OBSERVATIONS
 from engram_py.base.database.store import Store, waiting
-from engram_py.memory.observations.errors import ObservationNotFoundError, TopicTakenError
+from engram_py.base.errors import ConflictError
+from engram_py.memory.observations.errors import ObservationNotFoundError
 from engram_py.memory.observations.values import Change
-from tests.support import Opener, draft, rows_of
+from tests.support import Opener, draft, raising, rows_of
 
 
 def test_a_soft_delete_hides_an_observation_everywhere_and_keeps_its_text(app: Engram) -> None:
@@ -101,10 +102,8 @@ def test_a_topic_that_is_another_observation_now_is_not_taken_from_it(app: Engra
     app.observations.delete(saved.id)
     other = app.save(Draft("Use a lock", "instead", topic_key="db/wal"))
 
-    with pytest.raises(TopicTakenError) as refused:
+    with raising(ConflictError, "topic_taken", match=f"observation #{other.id}$"):
         app.observations.undelete(saved.id)
-
-    assert refused.value.observation_id == other.id
 
 
 def test_a_summary_that_comes_back_is_its_sessions_again(app: Engram) -> None:

@@ -10,12 +10,11 @@ from pathlib import Path
 import pytest
 
 from engram_py import Draft, Engram
-from engram_py.base.errors import EmptyFieldError, InvalidArgumentError
+from engram_py.base.errors import EmptyFieldError, InvalidArgumentError, InvalidInputError
 from engram_py.base.settings import Settings
-from engram_py.memory.observations.errors import FactRefusedError
 from engram_py.memory.observations.fact_rules import rules_of
 from engram_py.memory.observations.values import Saved
-from tests.support import FakeClock
+from tests.support import FakeClock, raising
 
 JOINED = "Alice joined Acme as CTO"
 
@@ -109,14 +108,14 @@ def test_row_10_several_old_values_are_replaced_at_once(app: Engram) -> None:
 
 
 def test_row_11_what_is_too_short_is_refused_and_nothing_stored(app: Engram) -> None:
-    with pytest.raises(FactRefusedError, match="14 characters"):
+    with raising(InvalidInputError, "fact_refused", match="14 characters"):
         add(app, "a", "Alice is tired")
     assert active(app, "a") == []
 
 
 @pytest.mark.parametrize("phrase", rules_of().transient)
 def test_rows_12_and_13_what_passes_is_refused_by_its_phrase(app: Engram, phrase: str) -> None:
-    with pytest.raises(FactRefusedError, match=phrase):
+    with raising(InvalidInputError, "fact_refused", match=phrase):
         add(app, "a", f"The owner {phrase.upper()} something long")
 
 
@@ -175,7 +174,7 @@ def test_a_file_of_the_user_adds_anchors_and_patterns(with_rules: Callable[[str]
     app = with_rules(json.dumps({"anchors": {"linter": ["is linted by"]}, "transient": ["on my list"]}))
     add(app, "web", "The web app is linted by ESLint")
     assert add(app, "web", "The web app is linted by Biome").outcome == "superseded"
-    with pytest.raises(FactRefusedError, match="on my list"):
+    with raising(InvalidInputError, "fact_refused", match="on my list"):
         add(app, "web", "The web app is on my list of rewrites")
 
 

@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engram_py import Draft, Engram
-from engram_py.base.errors import TextTooLongError
+from engram_py.base.errors import ConflictError, TextTooLongError
 from engram_py.base.reasons import reason
 from engram_py.base.settings import Settings
 from engram_py.memory.observations import table
-from engram_py.memory.observations.errors import ObservationNotFoundError, TopicTakenError
+from engram_py.memory.observations.errors import ObservationNotFoundError
 from engram_py.memory.observations.values import Change
 from engram_py.memory.privacy.provenance import arrival_of
 from tests.support import START, FakeClock, draft, rows_of, whole
@@ -405,7 +405,7 @@ class Model:
             return "unchanged"
         moved = (new.scope, new.topic_key) != (old.scope, old.topic_key)
         if moved and self.topic_holder(new.project, new.scope, new.topic_key) not in (None, step.which):
-            return "topic taken"
+            return "topic_taken"
         self._rewrite(step.which, new)
         return "updated"
 
@@ -451,8 +451,8 @@ def updated(app: Engram, number: int, change: Change) -> str:
         return app.observations.update(number, change).outcome
     except ObservationNotFoundError:
         return "not found"
-    except TopicTakenError:
-        return "topic taken"
+    except ConflictError as exc:
+        return exc.code
 
 
 def deleted(app: Engram, step: Delete) -> str:

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from engram_py import Draft, Engram
-from engram_py.base.errors import EmptyFieldError, InvalidArgumentError, TextTooLongError
+from engram_py.base.errors import EmptyFieldError, InvalidArgumentError, NotFoundError, TextTooLongError
 from engram_py.interfaces.wording import render
 from engram_py.interfaces.wording.reasons import spelled
-from engram_py.memory.observations.errors import JudgmentNotFoundError, ObservationNotFoundError
+from engram_py.memory.observations.errors import ObservationNotFoundError
 from engram_py.memory.observations.values import Change, RelationNote
 from tests.memory.relations.pairs import NEW, OLD, pair
 from tests.recall.searching import fill, ids, kept
 from tests.sharing.sync.replica import machines as net
-from tests.support import FakeClock, draft, facts, names, rows_of
+from tests.support import FakeClock, draft, facts, names, raising, rows_of
 
 
 def notes(app: Engram, observation_id: int) -> list[tuple[str, int | None, bool]]:
@@ -127,7 +127,7 @@ def test_a_comparison_needs_two_live_observations_and_a_reason_and_a_judgment_on
     with pytest.raises(TextTooLongError):
         compare(here.id, there.id, "related", confidence=1, reasoning="x" * 201)
     assert rows_of(app, "memory_relations") == 0
-    with pytest.raises(JudgmentNotFoundError):
+    with raising(NotFoundError, "judgment_not_found"):
         app.relations.judge("rel-0123456789abcdef", "related")
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from engram_py import Engram
-from engram_py.base.errors import EmptyFieldError, EmptyQueryError, InvalidArgumentError
-from engram_py.memory.sessions.values import PromptNotFoundError
-from tests.support import FakeClock, draft, rows_of, whole
+from engram_py.base.errors import EmptyFieldError, EmptyQueryError, InvalidArgumentError, NotFoundError
+from tests.support import FakeClock, draft, raising, rows_of, whole
 
 PASSWORD = "correct-" + "horse9-" + "Battery"
 LEARNINGS = """Done.
@@ -76,7 +75,7 @@ def test_a_deleted_prompt_is_gone_and_leaves_a_tombstone(app: Engram) -> None:
     assert app.prompts.recent() == app.searches.prompts("login") == ()
     [tombstone] = app.store.rows("select * from tombstones")
     assert (tombstone["entity"], tombstone["entity_key"]) == ("prompt", saved.sync_id)
-    with pytest.raises(PromptNotFoundError):
+    with raising(NotFoundError, "prompt_not_found"):
         app.prompts.delete(saved.id)
 
 

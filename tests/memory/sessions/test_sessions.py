@@ -11,21 +11,24 @@ from hypothesis import strategies as st
 
 from engram_py import Draft, Engram
 from engram_py.base.capture.passive import GOAL_CHARS, MOST_STEPS, gist, goal, open_steps
-from engram_py.base.errors import EmptyFieldError, InvalidTextError, TextTooLongError
+from engram_py.base.errors import (
+    ConflictError,
+    EmptyFieldError,
+    InvalidInputError,
+    InvalidTextError,
+    NotFoundError,
+    TextTooLongError,
+)
 from engram_py.base.reasons import reason
 from engram_py.base.settings import Settings
 from engram_py.memory.observations.values import Change
 from engram_py.memory.projects.values import InvalidProjectError
 from engram_py.memory.sessions.checkpoints import KEPT, LIMIT_BYTES
 from engram_py.memory.sessions.values import (
-    CheckpointNotFoundError,
-    CheckpointSecretError,
-    CheckpointTooLargeError,
-    SessionInUseError,
     SessionNotFoundError,
 )
 from engram_py.recall.layers import Layered
-from tests.support import FakeClock, Opener, draft, names, rows_of, whole
+from tests.support import FakeClock, Opener, draft, names, raising, rows_of, whole
 
 PASSWORD = "correct-" + "horse9-" + "Battery"
 
@@ -153,9 +156,8 @@ def test_a_session_that_holds_observations_is_not_deleted(app: Engram, hidden: b
     saved = app.save(draft("One."), session_id="s-1")
     if hidden:
         app.observations.delete(saved.id)
-    with pytest.raises(SessionInUseError) as refusal:
+    with raising(ConflictError, "session_in_use", match="still has 1 observation$"):
         app.sessions.delete("s-1")
-    assert refusal.value.observations == 1
 
 
 def test_a_deleted_session_takes_its_prompts_and_leaves_tombstones(app: Engram) -> None:
@@ -366,7 +368,7 @@ def test_row_41_the_newer_of_a_session_comes_back_byte_for_byte(app: Engram) -> 
     app.checkpoints.save(b'{"step": 2}', session_id="s1")
     app.checkpoints.save(STATE, session_id="s1")
     assert loaded(app, "s1") == STATE
-    with pytest.raises(CheckpointNotFoundError, match="session s2"):
+    with raising(NotFoundError, "checkpoint_not_found", match="session s2"):
         app.checkpoints.load(session_id="s2")
 
 
@@ -395,7 +397,7 @@ def test_without_a_session_the_latest_of_the_project_is_loaded(app: Engram, open
     other = open_memory(project="gadgets")
     other.checkpoints.save(b"theirs")
     assert (loaded(app), loaded(app, "s1"), loaded(other)) == (b"second", b"first", b"theirs")
-    with pytest.raises(CheckpointNotFoundError, match="gizmos"):
+    with raising(NotFoundError, "checkpoint_not_found", match="gizmos"):
         open_memory(project="gizmos").checkpoints.load()
 
 
@@ -414,7 +416,7 @@ def test_the_same_again_is_kept_once_and_no_more_than_ten_of_a_session(app: Engr
 def test_what_is_empty_or_too_large_is_refused(app: Engram) -> None:
     with pytest.raises(EmptyFieldError):
         app.checkpoints.save(b"")
-    with pytest.raises(CheckpointTooLargeError, match="1,048,576"):
+    with raising(InvalidInputError, "checkpoint_too_large", match="1,048,576"):
         app.checkpoints.save(b"x" * (LIMIT_BYTES + 1))
     assert rows_of(app, "checkpoints") == 0
 
@@ -431,7 +433,7 @@ def test_a_secret_never_reaches_the_file_and_the_answer_says_so(app: Engram, tai
 
 
 def test_json_that_would_be_none_without_its_secret_is_refused(app: Engram) -> None:
-    with pytest.raises(CheckpointSecretError):
+    with raising(InvalidInputError, "checkpoint_secret"):
         app.checkpoints.save(b'{"note": "<private>the rest", "step": 3}')
 
 

@@ -15,7 +15,7 @@ from engram_py.base.settings import Settings
 from engram_py.memory.sessions import spool_files as spooling
 from engram_py.memory.sessions import transcripts
 from engram_py.memory.sessions.spool_files import put, waiting_files
-from engram_py.memory.sessions.values import TranscriptRead
+from engram_py.memory.sessions.values import TranscriptReading
 from tests.support import Opener, draft, rows_of
 
 LATER = "2026-03-01T11:00:00.000Z"  # than the sessions of these tests began
@@ -217,12 +217,12 @@ def test_a_server_reads_transcripts_beside_its_work(
     read, asked = threading.Event(), list[float]()
     mine = threading.current_thread()
 
-    def look(self: object, path: str, *, until: float, **rest: Any) -> TranscriptRead:
+    def look(self: object, path: str, *, until: float, **rest: Any) -> TranscriptReading:
         assert threading.current_thread() is not mine
         assert saved.wait(30)  # whoever saves does not wait for this
         asked.append(until)
         read.set()
-        return TranscriptRead((), 0, 0, 0)
+        return TranscriptReading((), 0, 0, 0)
 
     saved = threading.Event()
     monkeypatch.setattr(transcripts.Transcripts, "read", look)

@@ -18,7 +18,7 @@ from engram_py.memory.sessions import transcripts
 from engram_py.memory.sessions.citations import cited_ids
 from engram_py.memory.sessions.transcript_formats import TURN_LIMIT_CHARS, turns_of_document, turns_of_line
 from engram_py.memory.sessions.transcripts import Transcripts
-from engram_py.memory.sessions.values import TranscriptMissingError, TranscriptRead, TranscriptRefusedError
+from engram_py.memory.sessions.values import TranscriptMissingError, TranscriptReading, TranscriptRefusedError
 from tests.support import Opener, draft, rows_of
 
 
@@ -40,7 +40,7 @@ def reader(app: Engram) -> Transcripts:
     return Transcripts(app.store, app.journal, app.citations, roots=[root])
 
 
-def read(app: Engram, path: Path | str, text: str = "", *, until: float | None = None) -> TranscriptRead:
+def read(app: Engram, path: Path | str, text: str = "", *, until: float | None = None) -> TranscriptReading:
     """Read a file, after this text is written to it."""
     if text:
         Path(path).write_text(text)

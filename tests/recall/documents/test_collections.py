@@ -11,22 +11,20 @@ import pytest
 
 from engram_py import Draft, Engram
 from engram_py.base.database.runs import NamedLease
-from engram_py.base.errors import InvalidArgumentError
+from engram_py.base.errors import ConflictError, InvalidArgumentError, InvalidInputError
 from engram_py.base.reasons import reason
 from engram_py.recall.documents import files as reading
 from engram_py.recall.documents import history as updating
 from engram_py.recall.documents import table
 from engram_py.recall.documents.values import (
-    CollectionExistsError,
     CollectionNotFoundError,
     CollectionUpdate,
-    NotAFolderError,
     Read,
 )
 from tests.memory.anchors.repositories import Repo
 from tests.recall.documents.conftest import sources, write
 from tests.recall.documents.test_history import WHY
-from tests.support import Git, Opener, RepoMaker
+from tests.support import Git, Opener, RepoMaker, raising
 from tests.upkeep.index_contents import contents
 
 
@@ -178,9 +176,9 @@ def test_a_record_that_was_superseded_says_so_and_stands_last(app: Engram, notes
 
 def test_refusals_say_what_there_is(app: Engram, notes: Path) -> None:
     app.documents.add(str(notes))
-    with pytest.raises(CollectionExistsError):
+    with raising(ConflictError, "collection_exists"):
         app.documents.add(str(notes))
-    with pytest.raises(NotAFolderError):
+    with raising(InvalidInputError, "not_a_folder"):
         app.documents.add(str(notes / "nowhere"))
     with pytest.raises(CollectionNotFoundError, match="note"):
         app.documents.update("note")

@@ -21,6 +21,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engram_py.base.errors import EmbedderError
 from engram_py.recall.vectors import endpoint as module
 from engram_py.recall.vectors import model
 from engram_py.recall.vectors.computing import MAX_PASSAGES, MAX_TOKENS, passages, text_hash, tokens
@@ -28,9 +29,10 @@ from engram_py.recall.vectors.embedders import MAX_PIECES
 from engram_py.recall.vectors.endpoint import WireError, post_json
 from engram_py.recall.vectors.model import LANES, Lane, fetch, load_embedder, missing, runtime
 from engram_py.recall.vectors.protocol import Embedder, parse_embedder, unit
-from engram_py.recall.vectors.values import EmbedderFailedError, EmbedderMissingError, InvalidEmbedderError
+from engram_py.recall.vectors.values import EmbedderFailedError, InvalidEmbedderError
 from tests.embedders import DIMENSION, Endpoint, endpoint, np, trigrams
 from tests.recall.vectors.test_models import VOCABULARY, onnx_lookup
+from tests.support import raising
 
 
 @pytest.fixture
@@ -462,6 +464,6 @@ def test_a_lane_whose_package_is_not_installed_says_what_installs_it(
 ) -> None:
     fetch(sentence, tmp_path)
     monkeypatch.setitem(__import__("sys").modules, "onnxruntime", None)
-    with pytest.raises(EmbedderMissingError) as refused:
+    with raising(EmbedderError, "embedder_not_installed") as refused:
         load_embedder(parse_embedder("sentence"), models=tmp_path)
     assert refused.value.hint == "run `engram vectors on`: it installs what is missing"

@@ -14,12 +14,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engram_py.base.errors import EmbedderError
 from engram_py.recall.vectors import embedders, model_file
 from engram_py.recall.vectors.embedders import WordPiece
 from engram_py.recall.vectors.model import load_embedder
 from engram_py.recall.vectors.protocol import Embedder, parse_embedder
-from engram_py.recall.vectors.values import EmbedderFailedError, EmbedderMissingError
+from engram_py.recall.vectors.values import EmbedderFailedError
 from tests.embedders import np
+from tests.support import raising
 
 WORDS = ["[PAD]", "[UNK]", "login", "token", "expire", "queue", "job", "worker", "the", "of", "a"]
 DIMENSION = 8
@@ -129,9 +131,9 @@ def test_a_package_that_is_not_installed_is_named_with_how_to_get_it(
     package: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(EmbedderMissingError) as refused:
+    with raising(EmbedderError, "embedder_not_installed") as refused:
         load_embedder(parse_embedder(f"{package}:{tmp_path}"))
-    assert refused.value.package == package
+    assert f"needs the package {package}" in refused.value.message
     assert refused.value.hint == f"run `{sys.executable} -m pip install {package}`"
 
 

@@ -9,8 +9,8 @@ from functools import wraps
 from typing import Any
 
 from engram_py.base.errors import EmptyFieldError, EngramError, TextTooLongError
+from engram_py.interfaces.http.errors import HttpError
 from engram_py.interfaces.screen_values import session_names
-from engram_py.interfaces.web.access import ChangeExpiredError
 from engram_py.interfaces.web.rendering import diff, files_of, history, not_here, where_it_was_saved
 from engram_py.interfaces.web.visit import (
     HOME,
@@ -195,7 +195,12 @@ def undo(visit: Visit) -> Shown | Goto:
     name = visit.form.get("undo", "")
     taken = visit.undo.find(name)
     if taken is None or taken.observation_id != visit.observation_id:
-        raise ChangeExpiredError(visit.observation_id)
+        raise HttpError(
+            "this change cannot be undone any more",
+            hint=f"`engram history {visit.observation_id}` has the earlier texts",
+            code="change_expired",
+            status=404,
+        )
     row = live_observation(visit.app.store, taken.observation_id)
     if not isinstance(taken.change, Change):
         taken.change(visit.app)

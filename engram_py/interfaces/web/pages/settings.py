@@ -77,7 +77,7 @@ def _is_set_here(setting: Setting) -> bool:
 
 
 def _set_up(visit: Visit, name: str, to: str) -> str:
-    """Put Engram into an agent for this user, or take it out of everywhere. Raises UnknownAgentError, SetupError."""
+    """Put Engram into an agent for this user, or take it out of everywhere. Raises SetupError."""
     from engram_py.interfaces.setup.agents import Parts
     from engram_py.interfaces.setup.installing import agents_named, setup_here
 

@@ -15,7 +15,7 @@ from engram_py.base.database.mutation_queue import Journal
 from engram_py.base.database.runs import NamedLease
 from engram_py.base.database.store import Row, Store
 from engram_py.base.dataclass import replace
-from engram_py.base.errors import InvalidArgumentError
+from engram_py.base.errors import CloudError, InvalidArgumentError
 from engram_py.base.settings import Settings
 from engram_py.base.times import parse_time, to_text
 from engram_py.memory.projects import table as project_table
@@ -44,13 +44,7 @@ from engram_py.sharing.sync.autosync.table import (
     Phase,
     SetAside,
 )
-from engram_py.sharing.sync.errors import (
-    CloudFailedError,
-    NothingEnrolledError,
-    NotLoggedInError,
-    TokenNotKeptError,
-    next_step,
-)
+from engram_py.sharing.sync.errors import CloudFailedError, NotLoggedInError, next_step
 from engram_py.sharing.sync.replica.table import deferred_counts, deferred_rows
 
 if TYPE_CHECKING:
@@ -126,7 +120,7 @@ class Autosync:
 
         What the server or the way to it does wrong is in the answer, as is that another process is at it.
 
-        Raises NotLoggedInError, NothingEnrolledError, CloudFailedError (the server refused this token before).
+        Raises NotLoggedInError, CloudError (nothing_enrolled), CloudFailedError (the server refused this token before).
         """
         server = self._ready()
         with closing(self._exchange(threading.Event())) as exchange:
@@ -169,7 +163,11 @@ class Autosync:
     def _ready(self) -> str:
         server, token = self.credentials()
         if not table.has_projects(self._store, server):
-            raise NothingEnrolledError(server)
+            raise CloudError(
+                f"no project is shared with {server}",
+                hint="run `engram cloud enroll PROJECT`, or `engram cloud enroll --all`",
+                code="nothing_enrolled",
+            )
         if table.is_refused_token(self._store, token_fingerprint(token)):
             raise CloudFailedError("auth_required", f"{server} does not take this token any more")
         return server
@@ -244,7 +242,11 @@ class Account:
         try:
             place = store_token(self._store.path.parent, address, token)
         except OSError as exc:
-            raise TokenNotKeptError(str(self._store.path.parent / TOKEN_FILE), exc.strerror or str(exc)) from exc
+            raise CloudError(
+                f"the token cannot be kept in {self._store.path.parent / TOKEN_FILE}: {exc.strerror or str(exc)}",
+                hint="free disk space, or make the folder writable",
+                code="token_not_kept",
+            ) from exc
         with self._store.transaction():
             values: dict[str, Any] = {"server": address, "principal": who.principal, "role": who.role, "kept_in": place}
             values |= {"token_expires_at": who.token_expires_at, "logged_in_at": self._journal.now()}

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engram_py.base.database.store import Store
+from engram_py.base.errors import SyncError
 from engram_py.memory.projects import table as project_table
-from engram_py.sharing.sync.errors import EncryptionChangedError, PassphraseMissingError, WrongPassphraseError
+from engram_py.sharing.sync.errors import PassphraseMissingError
 from engram_py.sharing.sync.git.places import Job, names_of
 from engram_py.sharing.sync.sealing import Keys, Parameters, SealingKey, WrongSecretError, derived_key, new_key
 
@@ -44,7 +45,12 @@ class FolderKeys:
         if kept is not None and kept.parameters == said:
             return kept
         if secret is None and kept is not None:
-            raise EncryptionChangedError(path, kept.parameters.key_id, said.key_id)
+            raise SyncError(
+                f"{path} is now encrypted with key {said.key_id} instead of {kept.parameters.key_id}; "
+                "nothing was read or written",
+                hint="ask who changed encryption.json; `engram sync --encrypt` takes the new passphrase",
+                code="encryption_changed",
+            )
         if secret is None:
             raise PassphraseMissingError(path)
         return _opened(secret, said, path)
@@ -68,4 +74,8 @@ def _opened(secret: bytes, said: Parameters, path: str) -> SealingKey:
     try:
         return derived_key(secret, said)
     except WrongSecretError as exc:
-        raise WrongPassphraseError(path) from exc
+        raise SyncError(
+            f"this passphrase or key file does not open {path}; nothing was read or written",
+            hint="ask the person who encrypted it, then run `engram sync --encrypt` or `--encrypt-with KEYFILE`",
+            code="wrong_passphrase",
+        ) from exc

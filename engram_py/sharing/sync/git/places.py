@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from engram_py.base.database.mutation_queue import Journal
 from engram_py.base.database.store import Store
 from engram_py.base.dataclass import dataclass, replace
-from engram_py.base.errors import InvalidArgumentError
+from engram_py.base.errors import InvalidArgumentError, SyncError
 from engram_py.base.files import read_bounded, write_atomically
 from engram_py.base.git.repository import Repository
 from engram_py.base.reasons import Told
@@ -25,7 +25,7 @@ from engram_py.memory.projects.values import AmbiguousProjectError, InvalidProje
 from engram_py.memory.sessions.sessions import MANUAL_PREFIX
 from engram_py.memory.writing.merge import Merging
 from engram_py.sharing.sync.chunk import FORMAT, MOST_PLAIN_BYTES
-from engram_py.sharing.sync.errors import NoRepositoryError, UnconfirmedProjectError
+from engram_py.sharing.sync.errors import NoRepositoryError
 from engram_py.sharing.sync.git import table
 from engram_py.sharing.sync.git.folder import ChunkFolder
 from engram_py.sharing.sync.git.memory_folder import MemoryFolder
@@ -155,7 +155,7 @@ class Places:
         Raises:
             NoRepositoryError: there is no checkout here.
             AmbiguousProjectError: the repository does not say which project it is.
-            UnconfirmedProjectError: its ``.engram.json`` names a project that was never used here.
+            SyncError (unconfirmed_project): its ``.engram.json`` names a project that was never used here.
             SyncFolderError: its ``.engram`` is not a folder of its own.
         """
         repository = self.here()
@@ -182,7 +182,12 @@ class Places:
         if not project or found.project == self._projects.without_override().for_read().project:
             job = replace(job, spellings=self._spellings(job))
         if not (project or all_projects) and (name := self._projects.settings_here().unconfirmed):
-            raise UnconfirmedProjectError(name, str(repository.root))
+            raise SyncError(
+                f".engram.json names project {name} for {repository.root}, but its memories come from another folder; "
+                "nothing was read or written",
+                hint="if it is the same project, run `engram projects confirm` here",
+                code="unconfirmed_project",
+            )
         return job
 
     def named(self, job: Job, project: str) -> Job:

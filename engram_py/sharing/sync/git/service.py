@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from engram_py.base.database.runs import NamedLease
 from engram_py.base.dataclass import replace
-from engram_py.base.errors import InvalidArgumentError
+from engram_py.base.errors import InvalidArgumentError, SyncError
 from engram_py.memory.privacy import provenance
 from engram_py.memory.privacy.signatures import is_key
 from engram_py.memory.projects.projects import Core
 from engram_py.memory.writing.trust import undecided
 from engram_py.sharing.sync.chunk import CHUNK_BYTES, MOST_PLAIN_BYTES
-from engram_py.sharing.sync.errors import PlainExportRefusedError, SyncFolderError
+from engram_py.sharing.sync.errors import SyncFolderError
 from engram_py.sharing.sync.git import hooks, table
 from engram_py.sharing.sync.git.chunks import Chunks
 from engram_py.sharing.sync.git.folder import NAME, uncommitted
@@ -80,7 +80,12 @@ class GitSync:
         before, said = self._keys.kept(job), job.folder.parameters()
         key = self._keys.find(job, secret, all_projects=all_projects, encrypt=encrypt)
         if key is not None and before is None and said is None and secret is None and write:
-            raise PlainExportRefusedError(str(job.folder.path), key.parameters.key_id)
+            raise SyncError(
+                f"{job.folder.path} has no encryption.json, but this machine encrypts the project with key "
+                f"{key.parameters.key_id}; nothing was written",
+                hint="bring it back with `git checkout -- .engram/encryption.json`, or run `engram sync --encrypt`",
+                code="plain_export_refused",
+            )
         job = replace(job, key=key, allow_plain=allow_plain, progress=progress)
         self._places.confirm(job)
         if key is not None:

@@ -6,15 +6,16 @@ import json
 
 import pytest
 
+from engram_py.base.errors import CloudError
 from engram_py.base.reasons import amount
 from engram_py.memory.observations.values import Change
 from engram_py.sharing.sync.autosync import client as client_module
 from engram_py.sharing.sync.autosync import push as push_module
-from engram_py.sharing.sync.errors import NothingEnrolledError, NotLoggedInError
+from engram_py.sharing.sync.errors import NotLoggedInError
 from engram_py.sharing.sync.mutation import mutation_of
 from tests.sharing.sync.autosync.conftest import Joiner, Lab, from_elsewhere
 from tests.sharing.sync.autosync.team_server import Request
-from tests.support import draft
+from tests.support import draft, raising
 
 PUSH, PULL = "/sync/mutations/push", "/sync/mutations/pull"
 
@@ -25,7 +26,7 @@ def test_nothing_is_sent_before_a_login_and_an_enrolment(lab: Lab) -> None:
     lab.save("one")
 
     assert lab.exchange.once(now=True) is None
-    with pytest.raises(NothingEnrolledError):
+    with raising(CloudError, "nothing_enrolled"):
         lab.app.autosync.sync_now()
     lab.app.autosync.account.logout()
     assert lab.exchange.once(now=True) is None

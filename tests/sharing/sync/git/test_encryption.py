@@ -12,18 +12,16 @@ from pathlib import Path
 import pytest
 
 from engram_py import Engram
+from engram_py.base.errors import SyncError
 from engram_py.sharing.sync import sealing
 from engram_py.sharing.sync.errors import (
-    EncryptionChangedError,
     PassphraseMissingError,
-    PlainExportRefusedError,
     SyncFolderError,
-    WrongPassphraseError,
 )
 from engram_py.sharing.sync.git.folder import ChunkFolder
 from engram_py.sharing.sync.sealing import secret_of_file
 from tests.sharing.sync.git.conftest import Joining, Member, put_chunk, run_git
-from tests.support import words
+from tests.support import raising, words
 
 SRC = Path(__file__).resolve().parents[4]
 SECRET = sealing.secret_of("correct horse battery")
@@ -85,7 +83,7 @@ def test_a_wrong_secret_is_said_once_and_nothing_is_written(sealed: Member, bob:
     bob.save("Bob's own")
     before = everything(bob.root / ".engram")
 
-    with pytest.raises(WrongPassphraseError):
+    with raising(SyncError, "wrong_passphrase"):
         bob.sync.sync(secret=sealing.secret_of("wrong"))
     with pytest.raises(PassphraseMissingError):
         bob.sync.sync()
@@ -113,7 +111,7 @@ def test_no_checkout_of_an_encrypted_project_writes_it_plainly(sealed: Member, t
         path.unlink()
     project = sealed.sync.status().project
     with Engram(settings=sealed.app.settings, directory=second) as app:
-        with pytest.raises(PlainExportRefusedError):
+        with raising(SyncError, "plain_export_refused"):
             app.git_sync.sync(project=project)
         assert not list((second / ".engram").rglob("*.gz"))
         app.git_sync.sync(project=project, secret=SECRET, encrypt=True)
@@ -127,7 +125,7 @@ def test_another_key_in_the_folders_description_stops_everything(sealed: Member)
     said.write_text(json.dumps(sealing.new_key(b"evil").parameters.to_json()))
     sealed.save("Third")
 
-    with pytest.raises(EncryptionChangedError):
+    with raising(SyncError, "encryption_changed"):
         sealed.sync.sync()
     assert len(sealed.names()) == 2
 

@@ -13,11 +13,13 @@ from pathlib import Path
 import pytest
 
 from engram_py import Draft, Engram
-from engram_py.sharing.sync.errors import SyncFolderError, UnconfirmedProjectError
+from engram_py.base.errors import SyncError
+from engram_py.sharing.sync.errors import SyncFolderError
 from engram_py.sharing.sync.git import folder as folder_module
 from engram_py.sharing.sync.git import table
 from engram_py.sharing.sync.mutation import OWN_BLOCK, version_digest, version_key
 from tests.sharing.sync.git.conftest import Member, is_root, put_chunk
+from tests.support import raising
 
 FIRST = "11111111.jsonl.gz"
 
@@ -277,7 +279,7 @@ def test_an_engram_json_that_came_with_a_clone_is_not_given_another_projects_mem
             elsewhere.observations.delete(kept, hard=True)
     (ada.root / ".engram.json").write_text('{"project": "bank"}', encoding="utf-8")
     with Engram(settings=ada.app.settings, directory=ada.root) as lured:
-        with pytest.raises(UnconfirmedProjectError, match="bank"):
+        with raising(SyncError, "unconfirmed_project", match="bank"):
             lured.git_sync.sync()
         assert not ada.chunks.exists()
 
