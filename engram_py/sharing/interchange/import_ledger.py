@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -15,15 +14,15 @@ from engram_py.memory.projects import table as project_table
 from engram_py.memory.projects.projects import Identities
 from engram_py.memory.projects.values import InvalidProjectError, normalize_project
 from engram_py.memory.sessions import table as session_table
-from engram_py.sharing.interchange.columns import EPOCH, made_session, nearest_project, session_key, without_nul
 from engram_py.sharing.interchange.results import Counts
+from engram_py.sharing.sync.replica.batch import LocalIds
+from engram_py.sharing.sync.replica.columns import EPOCH, made_session, nearest_project, session_key, without_nul
 
 if TYPE_CHECKING:
     from engram_py.sharing.interchange.values import ExportIn
 
 HERE_ALREADY = "already here, the same or newer"
 DESTROYED = "destroyed, here or where it comes from"
-_MOST_KEPT_ID = 10**9
 RECOVERED_SESSION = session_table.MADE_UP
 _MOST_WARNINGS = 20
 _SHOWN_CHARS = 80
@@ -157,26 +156,3 @@ class ImportLedger:
         row |= {"arrival": self.arrival("session", session_id)}
         self.store.insert("sessions", row | values)
         self.changed("session", session_id, project)
-
-
-class LocalIds:
-    """Gives rows their former number, where no row has or ever had it."""
-
-    def __init__(self, store: Store, table: str, offered: Iterable[object]) -> None:
-        """``offered`` are the numbers that will be asked for: a row whose own is taken gets one beyond all of them."""
-        self._used = int(store.value("select coalesce(max(seq), 0) from sqlite_sequence where name = :t", t=table))
-        self._last = max([self._used, *(number for value in offered if (number := _id_of(value)))])
-        self._given: set[int] = set()
-
-    def of(self, offered: object) -> int:
-        number = _id_of(offered)
-        if number <= self._used or number in self._given:
-            number = self._last = self._last + 1
-        self._given.add(number)
-        return number
-
-
-def _id_of(offered: object) -> int:
-    """Return a number as an id, 0 for an unusable one."""
-    usable = isinstance(offered, int) and not isinstance(offered, bool) and 0 < offered <= _MOST_KEPT_ID
-    return offered if usable else 0  # type: ignore[return-value]

@@ -30,7 +30,9 @@ from engram_py.memory.relations import table as relation_table
 from engram_py.memory.relations.values import VERBS
 from engram_py.memory.sessions import table as session_table
 from engram_py.memory.writing.merge import fold_topic
-from engram_py.sharing.interchange.columns import (
+from engram_py.sharing.interchange.import_ledger import DESTROYED, HERE_ALREADY, RECOVERED_SESSION, ImportLedger
+from engram_py.sharing.interchange.results import Progress
+from engram_py.sharing.sync.replica.columns import (
     EPOCH,
     anchor_columns,
     derived_id,
@@ -42,12 +44,10 @@ from engram_py.sharing.interchange.columns import (
     session_key,
     without_nul,
 )
-from engram_py.sharing.interchange.import_ledger import DESTROYED, HERE_ALREADY, RECOVERED_SESSION, ImportLedger
-from engram_py.sharing.interchange.results import Progress
 
 if TYPE_CHECKING:
-    from engram_py.sharing.interchange.values import (
-        ExportIn,
+    from engram_py.sharing.interchange.values import ExportIn
+    from engram_py.sharing.sync.replica.models import (
         ObservationIn,
         OwnObservation,
         OwnTombstone,

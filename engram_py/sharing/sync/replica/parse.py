@@ -24,7 +24,8 @@ from engram_py.memory.observations.validation import clean_content, clean_line
 from engram_py.memory.observations.values import TITLE_LIMIT_CHARS, chosen_lifecycle
 from engram_py.memory.projects.values import normalize_project
 from engram_py.memory.relations.values import VERBS
-from engram_py.sharing.interchange.columns import (
+from engram_py.sharing.sync.mutation import KINDS, OWN_BLOCK, Mutation, version_digest, version_key, version_owner
+from engram_py.sharing.sync.replica.columns import (
     EPOCH,
     anchor_columns,
     made_session,
@@ -36,7 +37,7 @@ from engram_py.sharing.interchange.columns import (
     session_key,
     without_nul,
 )
-from engram_py.sharing.interchange.values import (
+from engram_py.sharing.sync.replica.models import (
     ObservationIn,
     OwnAnchor,
     OwnObservation,
@@ -46,7 +47,6 @@ from engram_py.sharing.interchange.values import (
     SessionIn,
     first_problem,
 )
-from engram_py.sharing.sync.mutation import KINDS, OWN_BLOCK, Mutation, version_digest, version_key, version_owner
 
 _LATEST = datetime(9999, 1, 1, tzinfo=UTC).timestamp() * 1000
 _Model = TypeVar("_Model", bound=BaseModel)

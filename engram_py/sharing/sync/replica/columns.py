@@ -22,7 +22,7 @@ from engram_py.memory.observations.values import SCOPES, TITLE_LIMIT_CHARS, Draf
 from engram_py.memory.projects.values import slug_project
 
 if TYPE_CHECKING:
-    from engram_py.sharing.interchange.values import ObservationIn, OwnAnchor, OwnObservation, OwnSession, SessionIn
+    from engram_py.sharing.sync.replica.models import ObservationIn, OwnAnchor, OwnObservation, OwnSession, SessionIn
 
 EPOCH = "1970-01-01T00:00:00.000Z"
 _OLDEST, _NEWEST = "1970", "9000"
