@@ -1,41 +1,48 @@
-"""The state of one import: its counts, and the projects and sessions of its rows."""
+"""The state of one import: its counts and warnings, and what the replica is handed."""
 
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from engram_py.base.database.mutation_queue import Journal
-from engram_py.base.database.store import Store
+from engram_py.base.database.mutation_queue import TABLES
+from engram_py.base.database.store import Row
 from engram_py.base.reasons import Told, sentence
 from engram_py.memory.observations.validation import clean_content, cut_note
-from engram_py.memory.privacy import provenance
 from engram_py.memory.projects import table as project_table
 from engram_py.memory.projects.projects import Identities
 from engram_py.memory.projects.values import InvalidProjectError, normalize_project
-from engram_py.memory.sessions import table as session_table
+from engram_py.memory.sessions.table import MADE_UP
 from engram_py.sharing.interchange.results import Counts
-from engram_py.sharing.sync.replica.batch import LocalIds
-from engram_py.sharing.sync.replica.columns import EPOCH, made_session, nearest_project, session_key, without_nul
+from engram_py.sharing.sync.mutation import OWN_BLOCK, UNCHECKED, Mutation
+from engram_py.sharing.sync.replica.apply import apply_mutation
+from engram_py.sharing.sync.replica.columns import made_session, nearest_project, session_key, without_nul
+from engram_py.sharing.sync.replica.parse import ParsedRow
 
 if TYPE_CHECKING:
     from engram_py.sharing.interchange.values import ExportIn
+    from engram_py.sharing.sync.replica.batch import Batch
 
 HERE_ALREADY = "already here, the same or newer"
 DESTROYED = "destroyed, here or where it comes from"
-RECOVERED_SESSION = session_table.MADE_UP
 _MOST_WARNINGS = 20
 _SHOWN_CHARS = 80
 
+_FOLDED = """
+select folded.topic_key, holder.id as holder, folded.id
+from observations as folded join observations as holder on holder.sync_id = folded.folded_into
+where folded.sync_id in (select value from json_each(:keys)) or holder.sync_id in (select value from json_each(:keys))
+order by folded.id
+"""
+
 
 class ImportLedger:
-    """The state shared by the parts of one import, inside its transaction."""
+    """The state shared by the parts of one import. What ``batch.own`` holds is the user's: they said so, or signed
+    it."""
 
-    def __init__(
-        self, store: Store, journal: Journal, document: ExportIn, *, name: str = "", trusted: bool = False
-    ) -> None:
-        self.store = store
-        self.journal = journal
+    def __init__(self, batch: Batch, document: ExportIn) -> None:
+        self.batch = batch
+        self.store = batch.store
         self.document = document
         self.own = document.engram_py
         self.counts = {
@@ -46,42 +53,29 @@ class ImportLedger:
             "versions": Counts(len(self.own.versions)),
             "tombstones": Counts(len(document.prompt_tombstones) + len(self.own.tombstones)),
         }
-        self.observation_ids = LocalIds(store, "observations", (row.id for row in document.observations))
-        self.prompt_ids = LocalIds(store, "user_prompts", (row.id for row in document.prompts))
+        for (kind, reason), rows in document.left_out.items():
+            if (counts := self.counts.get("relations" if kind == "edges" else kind)) is not None:
+                counts.read += rows
+                counts.reject(reason, rows=rows)
+        batch.offered["observations"] = [row.id for row in document.observations]
+        batch.offered["user_prompts"] = [row.id for row in document.prompts]
         self.redacted = 0
-        # Whether the user says that what the file holds is theirs: nothing in it can.
-        self.trusted = trusted
-        self._name = name
-        self._arrivals: dict[str, int] = {}
-        self._identities = Identities(store, journal)
+        self._identities = Identities(batch.store, batch.journal)
         self._projects: dict[str | None, str] = {}
-        self._sessions: set[str] = set()
-        self._changed: list[tuple[str, str, str]] = []
+        self._made: set[str] = set()
+        self._taken: list[str] = []
         self._warnings: list[Told] = []
         self._unsaid = 0
-        self._buried = {(row[0], row[1]) for row in store.rows("select entity, entity_key from tombstones")}
+        self._buried = {(row[0], row[1]) for row in self.store.rows("select entity, entity_key from tombstones")}
 
     @cached_property
     def clock(self) -> str:
         """The clock of everything this import writes. An import that changes nothing takes none."""
-        return self.journal.stamp()
+        return self.batch.journal.stamp()
 
-    def arrival(self, entity: str, key: str) -> int | None:
-        """Return the arrival of a row; None of one that the user says is theirs, and that was exported as such."""
-        claim = self.own.unchecked.get(entity, {}).get(key, "")[:_SHOWN_CHARS]
-        if self.trusted and not claim:
-            return None
-        if claim not in self._arrivals:
-            self._arrivals[claim] = (
-                provenance.relayed(self.store, provenance.IMPORT, claim)
-                if claim
-                else provenance.arrival_of(self.store, provenance.IMPORT, self._name, self._name)
-            )
-        return self._arrivals[claim]
-
-    @cached_property
+    @property
     def now(self) -> str:
-        return self.journal.now()
+        return self.batch.now
 
     @property
     def warnings(self) -> tuple[Told, ...]:
@@ -101,15 +95,32 @@ class ImportLedger:
     def add_tombstone(self, entity: str, key: str) -> None:
         self._buried.add((entity, key))
 
-    def changed(self, entity: str, key: str, project: str) -> None:
-        """Queue a row for sync: when ``queue`` is called, which takes all of them at once."""
-        self._changed.append((entity, key, project))
+    def here(self, entity: str, key: str) -> Row | None:
+        table, column = TABLES[entity]
+        return self.store.row(f"select * from {table} where {column} = :key", key=key)
 
-    def queue(self) -> None:
-        """Queue what changed until now. What is queued otherwise meanwhile would come before it."""
-        if self._changed:
-            self.journal.all_changed(self._changed, clock=self.clock)
-        self._changed.clear()
+    def take(self, entity: str, key: str, read: Any, *, is_new: bool = True, of: str = "") -> None:
+        """Apply a row and count what became of it. ``of`` is the key by which the file names its author."""
+        counts, claim = self.counts[f"{entity}s"], self.own.unchecked.get(entity, {}).get(of or key, "")
+        payload = {OWN_BLOCK: {UNCHECKED: claim}} if claim else {}
+        if not self.apply(entity, key, read, payload=payload):
+            counts.skip(HERE_ALREADY)
+        elif is_new:
+            counts.new += 1
+        else:
+            counts.newer += 1
+
+    def apply(self, entity: str, key: str, read: Any, *, payload: dict[str, Any], project: str = "") -> bool:
+        """Apply a row as one that changed now; return whether anything changed."""
+        mutation = Mutation(entity, key, "upsert", project, payload, self.clock)
+        if entity == "observation":
+            self._taken.append(key)
+        return bool(apply_mutation(self.batch, mutation, read))
+
+    def tell_folded(self) -> None:
+        """Warn of the topics that a row of the file shares with another one here."""
+        for topic, holder, row_id in self.store.tuples(_FOLDED, keys=self._taken):
+            self.warn(f"topic {topic}: [#{holder}] holds it; the text of [#{row_id}] is a version of it now")
 
     def clean(self, text: str | None) -> str | None:
         """Return a text without its secrets, None for an empty one."""
@@ -138,21 +149,15 @@ class ImportLedger:
             self._identities.create(project)
         return project
 
-    def parent(self, session_id: str | None, project: str) -> str:
-        """Return the session a row belongs to; one that neither side holds is made as a stub."""
+    def session(self, session_id: str | None, project: str) -> str:
+        """Return the session a row belongs to: one of this import where its own was deleted or has no name."""
         wanted = session_key(session_id)
-        of_nobody = not wanted or self.buried("session", wanted)
-        if of_nobody:
-            wanted = made_session(project)
-        if wanted not in self._sessions:
-            if session_table.by_id(self.store, wanted) is None:
-                started_at = self.now if of_nobody else EPOCH
-                self.insert_session(wanted, project, {"directory": RECOVERED_SESSION, "started_at": started_at})
-            self._sessions.add(wanted)
-        return wanted
-
-    def insert_session(self, session_id: str, project: str, values: dict[str, str | None]) -> None:
-        row: dict[str, object] = {"id": session_id, "project": project, "updated_at": self.now, "clock": self.clock}
-        row |= {"arrival": self.arrival("session", session_id)}
-        self.store.insert("sessions", row | values)
-        self.changed("session", session_id, project)
+        if wanted and not self.buried("session", wanted):
+            return wanted
+        made = made_session(project)
+        if made not in self._made:
+            self._made.add(made)
+            if self.here("session", made) is None:
+                columns = {"directory": MADE_UP, "started_at": self.now, "updated_at": self.now}
+                self.apply("session", made, ParsedRow(project, columns), payload={})
+        return made

@@ -56,33 +56,36 @@ def test_a_newer_text_wins_and_the_older_one_becomes_a_version(app: Engram, tmp_
     imported(app, tmp_path, export(observations=[latest]))
     assert (app.store.value("select pinned from observations"), the_one(app).version_total) == (1, 1)
     app.save(Draft("Chose a database", "Ours.", "manual", topic_key=TOPIC))
-    imported(app, tmp_path, export(observations=[latest | {"topic_key": TOPIC, "updated_at": "2030-01-01 00:00:00"}]))
+    latest |= {"topic_key": TOPIC, "updated_at": "2030-01-01 00:00:00"}
+    imported(app, tmp_path, export(observations=[latest]), trusted=True)
     found = the_one(app)  # one row is live for the topic that it took
     assert found.observation.content == "Two files."
     assert {version.content for version in found.versions} == {"Ours.", "One file, no daemon."}
 
 
 @pytest.mark.parametrize(
-    ("when", "live", "kept"),
+    ("when", "trusted", "live", "kept"),
     [
-        pytest.param("2030-01-01 00:00:00", "Theirs.", "Ours.", id="theirs-is-later"),
-        pytest.param(EARLIER, "Ours.", "Theirs.", id="ours-is-later"),
+        pytest.param("2030-01-01 00:00:00", True, "Theirs.", "Ours.", id="theirs-is-later"),
+        pytest.param("2030-01-01 00:00:00", False, "Ours.", "Theirs.", id="theirs-is-later-and-nobody-vouched-for-it"),
+        pytest.param(EARLIER, True, "Ours.", "Theirs.", id="ours-is-later"),
     ],
 )
 def test_a_topic_held_by_both_sides_keeps_both_texts(
-    app: Engram, tmp_path: Path, when: str, live: str, kept: str
+    app: Engram, tmp_path: Path, when: str, trusted: bool, live: str, kept: str
 ) -> None:
     app.save(Draft("Chose a database", "Ours.", "manual", topic_key=TOPIC))
     theirs = export(observations=[observation(content="Theirs.", topic_key=TOPIC, updated_at=when)])
 
-    imported(app, tmp_path, theirs)
+    [said] = imported(app, tmp_path, theirs, trusted=trusted).warnings
     before = digest(app)
-    imported(app, tmp_path, theirs)
+    imported(app, tmp_path, theirs, trusted=trusted)
 
     assert digest(app) == before
     found = the_one(app)
     assert found.observation.content == live
     assert [version.content for version in found.versions] == [kept]
+    assert f"topic {TOPIC}: [#{found.observation.id}] holds it" in words(said)
 
 
 def test_versions_of_the_file_stand_beside_those_that_are_here_in_the_order_they_were_written(
@@ -93,7 +96,7 @@ def test_versions_of_the_file_stand_beside_those_that_are_here_in_the_order_they
     old = {"sync_id": theirs["sync_id"], "version": 1, "title": "Chose a database", "content": "Theirs at first.",
            "created_at": "2020-01-01T00:00:00.000Z"}  # fmt: skip
 
-    imported(app, tmp_path, export(observations=[theirs], engram_py={"versions": [old]}))
+    imported(app, tmp_path, export(observations=[theirs], engram_py={"versions": [old]}), trusted=True)
 
     assert [one.content for one in the_one(app).versions] == ["Ours.", "Theirs at first."]
 
@@ -132,7 +135,7 @@ def test_a_prompt_that_was_removed_here_or_there_does_not_come_back(app: Engram,
 
 
 def test_what_is_imported_is_queued_for_other_machines(app: Engram, tmp_path: Path) -> None:
-    imported(app, tmp_path, export(observations=[observation()], prompts=[prompt()]))
+    imported(app, tmp_path, export(sessions=[session()], observations=[observation()], prompts=[prompt()]))
     queued = {row[0] for row in app.store.rows("select entity from sync_mutations")}
     assert {"observation", "prompt", "session", "project"} <= queued
 

@@ -73,6 +73,11 @@ class Batch:
     _sessions: dict[str, str] = field(default_factory=dict)
 
     @property
+    def is_import(self) -> bool:
+        """Return whether a file of the user's is applied, which may hold what is personal."""
+        return self.source == provenance.IMPORT
+
+    @property
     def now(self) -> str:
         if not self._now:
             self._now = self.journal.now()
@@ -82,7 +87,7 @@ class Batch:
 
     def row(self, entity: str, key: str) -> Row | None:
         """Return the local row, with the project it was given."""
-        return table.outgoing(self.store, entity, [key]).get(key)
+        return table.one(self.store, entity, key)
 
     def tombstone(self, entity: str, key: str) -> Row | None:
         sql = "select * from tombstones where entity = :entity and entity_key = :key"
@@ -96,7 +101,7 @@ class Batch:
     def project(self, given: str) -> str:
         """Return the present project of ``given``, made when it is new."""
         name = self.names.canonical(given)
-        if name not in self._projects:
+        if name and name not in self._projects:  # a relation whose ends are nowhere has none
             values = {"name": name, "display_name": name, "created_at": self.now, "updated_at": self.now}
             if not project_table.exists(self.store, name):
                 self.store.insert("projects", values | {"clock": table.MADE_UP})
@@ -135,10 +140,12 @@ class Batch:
 
     def _row_signer(self, mutation: Mutation) -> str:
         """Return who signed a row itself. The payload is kept beside it, so that its address stays its own."""
+        signature = (mutation.payload.get(OWN_BLOCK) or {}).get(SIGNATURE)
+        if not signature:
+            return ""
         known, signer = self._signers.get(id(mutation.payload), (None, ("", "")))
         if known is not mutation.payload or signer[0] != mutation.clock:
-            signature = (mutation.payload.get(OWN_BLOCK) or {}).get(SIGNATURE)
-            signer = mutation.clock, row_signer(signed_content(mutation), signature) if signature else ""
+            signer = mutation.clock, row_signer(signed_content(mutation), signature)
             self._signers[id(mutation.payload)] = mutation.payload, signer
         return signer[1]
 

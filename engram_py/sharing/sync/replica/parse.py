@@ -19,8 +19,8 @@ from engram_py.base.text.words import derived_terms
 from engram_py.base.times import to_text
 from engram_py.memory.anchors.values import MOST_ANCHORS
 from engram_py.memory.entities.values import is_edge
-from engram_py.memory.observations.table import OWN_COLUMNS, OWN_SOMETIMES
-from engram_py.memory.observations.validation import clean_content, clean_line
+from engram_py.memory.observations.table import OWN_COLUMNS, OWN_SOMETIMES, SPECIAL
+from engram_py.memory.observations.validation import Prepared, clean_content, clean_line
 from engram_py.memory.observations.values import TITLE_LIMIT_CHARS, chosen_lifecycle
 from engram_py.memory.projects.values import normalize_project
 from engram_py.memory.relations.values import VERBS
@@ -58,15 +58,19 @@ class UnreadableError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class ParsedRow:
-    """A parsed row. ``columns`` are compared between replicas, ``derived`` follows from them. ``own`` is False for a
-    row of Engram itself, which has fewer columns; ``number`` is its id there."""
+    """A parsed row. ``columns`` are compared between replicas, ``derived`` follows from them. ``keeps`` names the
+    columns that a row of Engram itself does not have: the row here keeps its own. ``number`` is its id there."""
 
     project: str
     columns: dict[str, Any]
     derived: dict[str, Any] = field(default_factory=dict)
     number: object = None
     anchors: tuple[dict[str, Any], ...] = ()
-    own: bool = True
+    keeps: tuple[str, ...] = ()
+
+
+# The columns that a row of Engram itself does not have.
+OURS = ("pinned", *SPECIAL, *OWN_COLUMNS, *OWN_SOMETIMES)
 
 
 def read_observation(mutation: Mutation) -> ParsedRow:
@@ -74,17 +78,28 @@ def read_observation(mutation: Mutation) -> ParsedRow:
     block = mutation.payload.get(OWN_BLOCK)
     own = _model(OwnObservation, block or {})
     new, project = _checked(lambda: prepared_of(row, own)), _project(mutation, row.project)
-    columns = observation_columns(row, own, new, now=_clock_time(mutation))
+    columns, derived = observation_of(row, own, new, _text, now=_clock_time(mutation))
+    columns["session_id"] = session_key(row.session_id) or made_session(project)
+    anchors = _anchors(block, columns["updated_at"])
+    return ParsedRow(project, columns, derived, row.id, anchors, () if block is not None else OURS)
+
+
+def observation_of(
+    row: ObservationIn, own: OwnObservation, new: Prepared, clean: Callable[[str | None], str | None], *, now: str
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the columns of an observation, but for its session, and those that follow from them.
+
+    ``clean`` takes the secrets out of a text; ``now`` is the time of a row without any.
+    """
+    columns = observation_columns(row, own, new, now=now)
     derived = {name: columns.pop(name) for name in ("terms", "content_hash")}
     columns |= {
-        "session_id": session_key(row.session_id) or made_session(project),
         "review_after": moment_of(own.review_after, row.review_after),
         "origin": own.origin,
         "lifecycle": chosen_lifecycle(own.lifecycle),
-        **own_columns(own, OWN_COLUMNS | OWN_SOMETIMES, _text),
+        **own_columns(own, OWN_COLUMNS | OWN_SOMETIMES, clean),
     }
-    anchors = _anchors(block, columns["updated_at"])
-    return ParsedRow(project, columns, derived, row.id, anchors, block is not None)
+    return columns, derived
 
 
 def read_session(mutation: Mutation) -> ParsedRow:
@@ -111,7 +126,7 @@ def read_prompt(mutation: Mutation) -> ParsedRow:
 
 
 # What a verdict says in somebody's words.
-_SAID = ("reason", "evidence", "marked_by_actor", "marked_by_kind", "marked_by_model", "session_id")
+SAID = ("reason", "evidence", "marked_by_actor", "marked_by_kind", "marked_by_model", "session_id")
 
 
 def read_relation(mutation: Mutation) -> ParsedRow:
@@ -122,7 +137,7 @@ def read_relation(mutation: Mutation) -> ParsedRow:
     updated = moment_of(block.get("updated_at"), row.updated_at, row.created_at) or _clock_time(mutation)
     columns = {
         **row.model_dump(include={"source_id", "target_id", "relation", "confidence", "judgment_status"}),
-        **{name: _text(getattr(row, name)) for name in _SAID},
+        **{name: _text(getattr(row, name)) for name in SAID},
         "superseded_at": moment_of(block.get("superseded_at"), row.superseded_at),
         "created_at": moment_of(block.get("created_at"), row.created_at) or updated,
         "updated_at": updated,
