@@ -140,6 +140,12 @@ def test_what_is_imported_is_queued_for_other_machines(app: Engram, tmp_path: Pa
     assert {"observation", "prompt", "session", "project"} <= queued
 
 
+def test_a_session_that_a_file_lacks_is_no_news_to_machines_that_have_it(app: Engram, tmp_path: Path) -> None:
+    imported(app, tmp_path, export(observations=[observation()]))
+    assert app.sessions.get("s1").project == "widgets"
+    assert "session" not in {one.entity for one in app.replica.changes().mutations}
+
+
 @pytest.fixture
 def other(tmp_path: Path, root: Path, clock: FakeClock) -> Iterator[Engram]:
     """Another memory, of somebody with the same repository."""
