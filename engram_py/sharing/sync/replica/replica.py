@@ -393,6 +393,8 @@ class Replica:
     def _retry(self, batch: Batch, waiting: Sequence[tuple[int, str, Mutation]]) -> AppliedBatch:
         total = AppliedBatch()
         own = batch.source
+        # Whoever sent what these rows waited for did not send them.
+        batch.author = batch.author_name = batch.signed_by = ""
         for row_id, source, mutation in waiting:
             # It is deferred again if something else is still missing.
             self._store.execute("delete from sync_apply_deferred where id = :id", id=row_id)
