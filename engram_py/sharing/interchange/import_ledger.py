@@ -16,12 +16,13 @@ from engram_py.memory.sessions.table import MADE_UP
 from engram_py.sharing.interchange.results import Counts
 from engram_py.sharing.sync.mutation import OWN_BLOCK, UNCHECKED, Mutation
 from engram_py.sharing.sync.replica.apply import apply_mutation
-from engram_py.sharing.sync.replica.columns import made_session, nearest_project, session_key, without_nul
+from engram_py.sharing.sync.replica.columns import made_session, moment_of, nearest_project, session_key, without_nul
 from engram_py.sharing.sync.replica.parse import ParsedRow
 
 if TYPE_CHECKING:
     from engram_py.sharing.interchange.values import ExportIn
     from engram_py.sharing.sync.replica.batch import Batch
+    from engram_py.sharing.sync.replica.models import OwnTombstone, PromptTombstoneIn
 
 HERE_ALREADY = "already here, the same or newer"
 DESTROYED = "destroyed, here or where it comes from"
@@ -92,8 +93,13 @@ class ImportLedger:
         """Return whether this was hard-deleted here, or in the memory that was exported: it does not come back."""
         return (entity, key) in self._buried
 
-    def add_tombstone(self, entity: str, key: str) -> None:
+    def bury(self, entity: str, key: str, stone: PromptTombstoneIn | OwnTombstone) -> None:
+        """Keep a tombstone, and tell other machines of it."""
         self._buried.add((entity, key))
+        project, payload = stone.project or "", {"session_id": stone.session_id}
+        mutation = Mutation(entity, key, "delete", project, payload, self.clock)
+        self.batch.add_tombstone(mutation, deleted_at=moment_of(stone.deleted_at) or self.now, final=True)
+        self.batch.queue(entity, key, "delete", project=project, clock=self.clock)
 
     def here(self, entity: str, key: str) -> Row | None:
         table, column = TABLES[entity]

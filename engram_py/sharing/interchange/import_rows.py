@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from engram_py.base.capture.host_formats import typed
-from engram_py.base.database import mutation_queue
 from engram_py.base.database.mutation_queue import Journal
 from engram_py.base.database.store import Row, Store
 from engram_py.base.errors import EngramError
@@ -57,6 +56,8 @@ if TYPE_CHECKING:
 
 _OF_ENGRAM = OwnObservation()
 _RELATION_VERBS = frozenset({*VERBS, "pending"})
+# Of these an unsigned file may say anew what is here: then the row is from where it was.
+_TEXTS = ("title", "content", "type", "topic_key")
 _WHOLE_SECOND = len("2026-01-02T03:04:05")
 _PROGRESS_EVERY = 100
 
@@ -102,18 +103,18 @@ def _observation(ledger: ImportLedger, row: ObservationIn, own: OwnObservation |
     columns["session_id"] = ledger.session(row.session_id, project)
     columns["review_after"] = columns["review_after"] or _review_date(row, columns)
     if not ledger.batch.own:  # nobody vouched for what the file says of it
-        columns["origin"] = here["origin"] if here is not None and _is_as_it_was(columns, here) else "import"
+        columns["origin"] = "import"
     if here is not None:
         columns["revision_count"] = max(columns["revision_count"], here["revision_count"] + 1)
+        if here["scope"] == "personal":  # what was made personal here stays so, whatever the file knew
+            columns["scope"] = "personal"
+        if all(here[name] == columns[name] for name in _TEXTS):
+            columns["origin"] = here["origin"]
     if own is None:  # 0.2.0 says whether a row is pinned
-        keeps = tuple(name for name in OURS if name not in row.model_fields_set)
+        keeps = tuple(name for name in OURS if name != "origin" and name not in row.model_fields_set)
         return ParsedRow(project, columns, derived, row.id, keeps=keeps)
     derived |= own_columns(own, COUNTED_HERE, ledger.clean)
     return ParsedRow(project, columns, derived, row.id, _anchors(ledger, row.sync_id or ""))
-
-
-def _is_as_it_was(columns: dict[str, Any], here: Row) -> bool:
-    return all(here[name] == columns[name] for name in ("title", "content", "type", "topic_key", "scope", "pinned"))
 
 
 def _review_date(row: ObservationIn, columns: dict[str, Any]) -> str | None:
@@ -173,12 +174,7 @@ def import_tombstones(ledger: ImportLedger) -> None:
             counts.skip("the row is here, and an import destroys nothing")
         else:
             counts.new += 1
-            ledger.add_tombstone(entity, key)
-            names = {"entity": entity, "entity_key": key, "project": stone.project or "", "clock": ledger.clock}
-            deleted_at = moment_of(stone.deleted_at) or ledger.now
-            more = {"session_id": stone.session_id, "deleted_at": deleted_at}
-            mutation_queue.add_tombstone(ledger.store, {**names, **more})
-            mutation_queue.enqueue(ledger.store, **names, op="delete", occurred_at=ledger.now)
+            ledger.bury(entity, key, stone)
 
 
 def import_session(ledger: ImportLedger, row: SessionIn) -> None:

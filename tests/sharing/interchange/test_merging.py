@@ -15,7 +15,7 @@ from engram_py.base.reasons import Told, reason
 from engram_py.base.settings import Settings
 from engram_py.memory.anchors import table
 from engram_py.memory.anchors.values import Anchor
-from engram_py.memory.observations.values import Detail
+from engram_py.memory.observations.values import Change, Detail
 from tests.memory.anchors.repositories import AUTH, Repo, about, lines, write
 from tests.sharing.interchange.transfer_files import (
     counts,
@@ -86,6 +86,21 @@ def test_a_topic_held_by_both_sides_keeps_both_texts(
     assert found.observation.content == live
     assert [version.content for version in found.versions] == [kept]
     assert f"topic {TOPIC}: [#{found.observation.id}] holds it" in words(said)
+
+
+def test_what_was_made_personal_here_stays_so_and_its_texts_are_told_to_nobody(app: Engram, tmp_path: Path) -> None:
+    imported(app, tmp_path, export(observations=[observation()]), trusted=True)
+    app.observations.update(the_one(app).observation.id, Change(content="My own.", scope="personal"))
+    later = export(observations=[observation(content="Shared.", updated_at="2030-01-01 00:00:00")])
+
+    imported(app, tmp_path, later)
+    before = digest(app)
+    imported(app, tmp_path, later)
+
+    assert digest(app) == before
+    assert (the_one(app).observation.scope, the_one(app).observation.content) == ("personal", "Shared.")
+    sent = app.replica.changes().mutations
+    assert [one.op for one in sent if one.entity in ("observation", "version")] == ["delete"]
 
 
 def test_versions_of_the_file_stand_beside_those_that_are_here_in_the_order_they_were_written(
