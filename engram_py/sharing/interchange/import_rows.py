@@ -15,14 +15,12 @@ from engram_py.base.reasons import amount, sentence
 from engram_py.base.text.words import derived_terms
 from engram_py.base.times import add_months, parse_time, to_text
 from engram_py.memory.anchors.values import MOST_ANCHORS
-from engram_py.memory.entities.values import is_edge
 from engram_py.memory.observations.table import COUNTED_HERE
 from engram_py.memory.observations.validation import clean_content, clean_line, cut_note
 from engram_py.memory.observations.values import REVIEW_MONTHS, TITLE_LIMIT_CHARS
 from engram_py.memory.privacy import provenance
 from engram_py.memory.projects import table as project_table
 from engram_py.memory.projects.values import InvalidProjectError, normalize_project
-from engram_py.memory.relations.values import VERBS
 from engram_py.memory.sessions.table import MADE_UP
 from engram_py.sharing.interchange.import_ledger import DESTROYED, HERE_ALREADY, ImportLedger
 from engram_py.sharing.sync.mutation import version_digest, version_key
@@ -30,9 +28,11 @@ from engram_py.sharing.sync.replica.columns import (
     EPOCH,
     anchor_columns,
     derived_id,
+    has_verdict,
     moment_of,
     own_columns,
     prepared_of,
+    relation_columns,
     session_columns,
     session_key,
     without_nul,
@@ -47,7 +47,7 @@ from engram_py.sharing.sync.replica.models import (
     RelationIn,
     SessionIn,
 )
-from engram_py.sharing.sync.replica.parse import OURS, SAID, ParsedRow, observation_of
+from engram_py.sharing.sync.replica.parse import OURS, ParsedRow, observation_of
 from engram_py.sharing.sync.replica.replica import Replica
 
 if TYPE_CHECKING:
@@ -55,7 +55,6 @@ if TYPE_CHECKING:
     from engram_py.sharing.interchange.values import ExportIn
 
 _OF_ENGRAM = OwnObservation()
-_RELATION_VERBS = frozenset({*VERBS, "pending"})
 # Of these an unsigned file may say anew what is here: then the row is from where it was.
 _TEXTS = ("title", "content", "type", "topic_key")
 _WHOLE_SECOND = len("2026-01-02T03:04:05")
@@ -187,9 +186,7 @@ def import_session(ledger: ImportLedger, row: SessionIn) -> None:
     elif nothing_new or ledger.buried("session", key):
         counts.skip(HERE_ALREADY if nothing_new else DESTROYED)
     else:
-        own = ledger.own.sessions.get(row.id)
-        columns = session_columns(row, own, ledger.clean, now=ledger.now)
-        columns["updated_at"] = moment_of(own.updated_at if own else None) or ledger.now
+        columns = session_columns(row, ledger.own.sessions.get(row.id), ledger.clean, now=ledger.now)
         ledger.take("session", key, ParsedRow(ledger.project(row.project), columns), is_new=here is None)
 
 
@@ -216,7 +213,7 @@ def import_prompt(ledger: ImportLedger, row: PromptIn) -> None:
 def import_relation(ledger: ImportLedger, row: RelationIn) -> None:
     """Import a relation that is new or newer; without one of its ends it is orphaned."""
     counts = ledger.counts["relations"]
-    if row.relation not in _RELATION_VERBS and not is_edge(row.source_id, row.relation, row.target_id):
+    if not has_verdict(row):
         counts.reject("no verdict")
         ledger.warn(f"relation {row.sync_id[:80]!r} left out: {row.relation[:80]!r} is no verdict")
         return
@@ -233,14 +230,7 @@ def import_relation(ledger: ImportLedger, row: RelationIn) -> None:
         counts.skip(DESTROYED if buried else HERE_ALREADY)
         return
     project = next((end["project"] for end in ends if end), ledger.project(row.project) if row.project else "")
-    columns = {
-        **row.model_dump(include={"source_id", "target_id", "relation", "confidence"}),
-        **{name: ledger.clean(getattr(row, name)) for name in SAID},
-        "judgment_status": status,
-        "superseded_at": moment_of(row.superseded_at),
-        "created_at": moment_of(row.created_at) or updated,
-        "updated_at": updated,
-    }
+    columns = relation_columns(row, {}, ledger.clean, now=ledger.now) | {"judgment_status": status}
     ledger.take("relation", row.sync_id, ParsedRow(project, columns), is_new=here is None)
 
 
