@@ -327,7 +327,8 @@ def _replaces(batch: Batch, mutation: Mutation, read: ParsedRow, here: Row) -> b
         if _is_personal(batch, here) and not _is_personal(batch, read.columns):
             return True
         asked, answered = here["judgment_status"] == "pending", read.columns["judgment_status"] != "pending"
-        if asked == answered:
+        mended = batch.is_import and here["judgment_status"] == "orphaned"  # its ends are here now
+        if asked == answered and not mended:
             return bool(asked)
     mine = {**{name: here[name] for name in read.columns}, "given": here["given_project"]}
     if mutation.entity == "session":
