@@ -38,8 +38,7 @@ order by folded.id
 
 
 class ImportLedger:
-    """The state shared by the parts of one import. What ``batch.own`` holds is the user's: they said so, or signed
-    it."""
+    """The state shared by the parts of one import, inside its transaction."""
 
     def __init__(self, batch: Batch, document: ExportIn) -> None:
         self.batch = batch
@@ -106,7 +105,7 @@ class ImportLedger:
         return self.store.row(f"select * from {table} where {column} = :key", key=key)
 
     def take(self, entity: str, key: str, read: Any, *, is_new: bool = True, of: str = "") -> None:
-        """Apply a row and count what became of it. ``of`` is the key by which the file names its author."""
+        """Apply a row and count the result. ``of`` is the key of its author in the file, where that is another one."""
         counts, claim = self.counts[f"{entity}s"], self.own.unchecked.get(entity, {}).get(of or key, "")
         payload = {OWN_BLOCK: {UNCHECKED: claim}} if claim else {}
         if not self.apply(entity, key, read, payload=payload):
@@ -123,8 +122,8 @@ class ImportLedger:
             self._taken.append(key)
         return bool(apply_mutation(self.batch, mutation, read))
 
-    def tell_folded(self) -> None:
-        """Warn of the topics that a row of the file shares with another one here."""
+    def warn_of_folded_topics(self) -> None:
+        """Warn of each topic that a row of the file shares with another row."""
         for topic, holder, row_id in self.store.tuples(_FOLDED, keys=self._taken):
             self.warn(f"topic {topic}: [#{holder}] holds it; the text of [#{row_id}] is a version of it now")
 

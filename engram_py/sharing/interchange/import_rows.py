@@ -1,5 +1,7 @@
-"""Import the rows of an export (``run_import``): each that says something new becomes a mutation of now, which the
-replica applies as one that another machine sent. An import never waits for a row and destroys nothing.
+"""Import the rows of an export (``run_import``): a row that is newer than the one here becomes a mutation with a
+clock of now, and the replica applies it like one of another machine. An import waits for no row and destroys nothing.
+
+The times of a row say whether it is newer: Engram's files have no clocks, and nobody vouched for those of a stranger.
 """
 
 from __future__ import annotations
@@ -55,7 +57,7 @@ if TYPE_CHECKING:
     from engram_py.sharing.interchange.values import ExportIn
 
 _OF_ENGRAM = OwnObservation()
-# Of these an unsigned file may say anew what is here: then the row is from where it was.
+# A row with the same text keeps its origin, whoever repeats it.
 _TEXTS = ("title", "content", "type", "topic_key")
 _WHOLE_SECOND = len("2026-01-02T03:04:05")
 _PROGRESS_EVERY = 100
@@ -266,13 +268,16 @@ def run_import(
     name: str = "",
     trusted: bool = False,
 ) -> ImportLedger:
-    """Import everything and return the counts; ``trusted`` as in ``ImportLedger``. Call inside a transaction."""
+    """Import everything and return the counts. ``trusted``: the user says that the file is theirs, or signed it.
+
+    Call inside a transaction.
+    """
     source = {"source": provenance.IMPORT, "author": name, "author_name": name}
     with Replica(store, journal).batch(**source, own=trusted) as batch:
         ledger = ImportLedger(batch, document)
         _import_rows(ledger, progress)
     link_superseded(ledger)
-    ledger.tell_folded()
+    ledger.warn_of_folded_topics()
     return ledger
 
 

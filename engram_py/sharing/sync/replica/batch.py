@@ -74,7 +74,7 @@ class Batch:
 
     @property
     def is_import(self) -> bool:
-        """Return whether a file of the user's is applied, which may hold what is personal."""
+        """Return whether the rows come from a file that the user imports, which may contain personal rows."""
         return self.source == provenance.IMPORT
 
     @property
