@@ -155,6 +155,15 @@ def test_what_is_imported_is_queued_for_other_machines(app: Engram, tmp_path: Pa
     assert {"observation", "prompt", "session", "project"} <= queued
 
 
+def test_a_relation_that_an_import_left_without_an_end_waits_nowhere(
+    app: Engram, other: Engram, tmp_path: Path
+) -> None:
+    imported(app, tmp_path, export(observations=[observation()], relations=[relation()]))
+    applied = other.replica.apply(app.replica.changes().mutations, source="app")
+    assert (applied.deferred, applied.refused) == (0, ())
+    assert other.store.value("select judgment_status from memory_relations") == "orphaned"
+
+
 def test_a_session_that_a_file_lacks_is_no_news_to_machines_that_have_it(app: Engram, tmp_path: Path) -> None:
     imported(app, tmp_path, export(observations=[observation()]))
     assert app.sessions.get("s1").project == "widgets"
