@@ -74,17 +74,6 @@ class Journal:
                 self._store.execute(sql, entity=entity, key=key)
         self._enqueue(entity, key, "upsert", project, clock)
 
-    def all_changed(self, rows: Sequence[tuple[str, str, str]], *, clock: str) -> None:
-        """Queue the present state of many rows: the entity, the key and the project of each."""
-        plain = not self._store.row("select 1 from sync_ahead limit 1")
-        told, mutations = {"op": "upsert", "clock": clock, "occurred_at": self.now()}, []
-        for entity, key, project in rows:
-            if plain and entity not in NATURAL:
-                mutations.append(told | {"entity": entity, "entity_key": key, "project": project})
-            else:
-                self.changed(entity, key, project=project, clock=clock)
-        self._store.insert_many("sync_mutations", mutations, replace=True)
-
     def removed(self, entity: str, key: str, *, project: str, clock: str, session_id: str | None = None) -> None:
         """Leave a tombstone for a hard delete and queue it."""
         stone = {"entity": entity, "entity_key": key, "project": project, "session_id": session_id, "clock": clock}

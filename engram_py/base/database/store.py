@@ -6,7 +6,7 @@ import contextlib
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -327,12 +327,6 @@ class Store:
     def insert(self, table: str, values: Mapping[str, Any], *, replace: bool = False) -> int:
         """Insert one row of column values; its rowid."""
         return int(self.execute(_insertion(table, values, replace=replace), **values).lastrowid or 0)
-
-    def insert_many(self, table: str, rows: Sequence[Mapping[str, Any]], *, replace: bool = False) -> None:
-        """Insert rows of the same columns, in a third of the time that one after the other takes."""
-        assert self._depth, "writes belong inside store.transaction()"
-        if rows:
-            self._connection.executemany(_insertion(table, rows[0], replace=replace), rows)
 
     def update(self, table: str, key: Mapping[str, Any], values: Mapping[str, Any]) -> int:
         """Set columns of the rows whose columns equal ``key``; how many there were."""

@@ -1,42 +1,48 @@
-"""The state of one import: its counts, and the projects and sessions of its rows."""
+"""The state of one import: its counts and warnings, and what the replica is handed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from engram_py.base.database.mutation_queue import Journal
-from engram_py.base.database.store import Store
+from engram_py.base.database.mutation_queue import TABLES
+from engram_py.base.database.store import Row
 from engram_py.base.reasons import Told, sentence
 from engram_py.memory.observations.validation import clean_content, cut_note
-from engram_py.memory.privacy import provenance
 from engram_py.memory.projects import table as project_table
 from engram_py.memory.projects.projects import Identities
 from engram_py.memory.projects.values import InvalidProjectError, normalize_project
-from engram_py.memory.sessions import table as session_table
-from engram_py.sharing.interchange.columns import EPOCH, made_session, nearest_project, session_key, without_nul
+from engram_py.memory.sessions.table import MADE_UP
 from engram_py.sharing.interchange.results import Counts
+from engram_py.sharing.sync.mutation import OWN_BLOCK, UNCHECKED, Mutation
+from engram_py.sharing.sync.replica.apply import apply_mutation
+from engram_py.sharing.sync.replica.columns import made_session, moment_of, nearest_project, session_key, without_nul
+from engram_py.sharing.sync.replica.parse import ParsedRow
 
 if TYPE_CHECKING:
     from engram_py.sharing.interchange.values import ExportIn
+    from engram_py.sharing.sync.replica.batch import Batch
+    from engram_py.sharing.sync.replica.models import OwnTombstone, PromptTombstoneIn
 
 HERE_ALREADY = "already here, the same or newer"
 DESTROYED = "destroyed, here or where it comes from"
-_MOST_KEPT_ID = 10**9
-RECOVERED_SESSION = session_table.MADE_UP
 _MOST_WARNINGS = 20
 _SHOWN_CHARS = 80
+
+_FOLDED = """
+select folded.topic_key, holder.id as holder, folded.id
+from observations as folded join observations as holder on holder.sync_id = folded.folded_into
+where folded.sync_id in (select value from json_each(:keys)) or holder.sync_id in (select value from json_each(:keys))
+order by folded.id
+"""
 
 
 class ImportLedger:
     """The state shared by the parts of one import, inside its transaction."""
 
-    def __init__(
-        self, store: Store, journal: Journal, document: ExportIn, *, name: str = "", trusted: bool = False
-    ) -> None:
-        self.store = store
-        self.journal = journal
+    def __init__(self, batch: Batch, document: ExportIn) -> None:
+        self.batch = batch
+        self.store = batch.store
         self.document = document
         self.own = document.engram_py
         self.counts = {
@@ -47,42 +53,29 @@ class ImportLedger:
             "versions": Counts(len(self.own.versions)),
             "tombstones": Counts(len(document.prompt_tombstones) + len(self.own.tombstones)),
         }
-        self.observation_ids = LocalIds(store, "observations", (row.id for row in document.observations))
-        self.prompt_ids = LocalIds(store, "user_prompts", (row.id for row in document.prompts))
+        for (kind, reason), rows in document.left_out.items():
+            if (counts := self.counts.get("relations" if kind == "edges" else kind)) is not None:
+                counts.read += rows
+                counts.reject(reason, rows=rows)
+        batch.offered["observations"] = [row.id for row in document.observations]
+        batch.offered["user_prompts"] = [row.id for row in document.prompts]
         self.redacted = 0
-        # Whether the user says that what the file holds is theirs: nothing in it can.
-        self.trusted = trusted
-        self._name = name
-        self._arrivals: dict[str, int] = {}
-        self._identities = Identities(store, journal)
+        self._identities = Identities(batch.store, batch.journal)
         self._projects: dict[str | None, str] = {}
-        self._sessions: set[str] = set()
-        self._changed: list[tuple[str, str, str]] = []
+        self._made: set[str] = set()
+        self._taken: list[str] = []
         self._warnings: list[Told] = []
         self._unsaid = 0
-        self._buried = {(row[0], row[1]) for row in store.rows("select entity, entity_key from tombstones")}
+        self._buried = {(row[0], row[1]) for row in self.store.rows("select entity, entity_key from tombstones")}
 
     @cached_property
     def clock(self) -> str:
         """The clock of everything this import writes. An import that changes nothing takes none."""
-        return self.journal.stamp()
+        return self.batch.journal.stamp()
 
-    def arrival(self, entity: str, key: str) -> int | None:
-        """Return the arrival of a row; None of one that the user says is theirs, and that was exported as such."""
-        claim = self.own.unchecked.get(entity, {}).get(key, "")[:_SHOWN_CHARS]
-        if self.trusted and not claim:
-            return None
-        if claim not in self._arrivals:
-            self._arrivals[claim] = (
-                provenance.relayed(self.store, provenance.IMPORT, claim)
-                if claim
-                else provenance.arrival_of(self.store, provenance.IMPORT, self._name, self._name)
-            )
-        return self._arrivals[claim]
-
-    @cached_property
+    @property
     def now(self) -> str:
-        return self.journal.now()
+        return self.batch.now
 
     @property
     def warnings(self) -> tuple[Told, ...]:
@@ -99,18 +92,40 @@ class ImportLedger:
         """Return whether this was hard-deleted here, or in the memory that was exported: it does not come back."""
         return (entity, key) in self._buried
 
-    def add_tombstone(self, entity: str, key: str) -> None:
+    def bury(self, entity: str, key: str, stone: PromptTombstoneIn | OwnTombstone) -> None:
+        """Keep a tombstone, and tell other machines of it."""
         self._buried.add((entity, key))
+        project, payload = stone.project or "", {"session_id": stone.session_id}
+        mutation = Mutation(entity, key, "delete", project, payload, self.clock)
+        self.batch.add_tombstone(mutation, deleted_at=moment_of(stone.deleted_at) or self.now, final=True)
+        self.batch.queue(entity, key, "delete", project=project, clock=self.clock)
 
-    def changed(self, entity: str, key: str, project: str) -> None:
-        """Queue a row for sync: when ``queue`` is called, which takes all of them at once."""
-        self._changed.append((entity, key, project))
+    def here(self, entity: str, key: str) -> Row | None:
+        table, column = TABLES[entity]
+        return self.store.row(f"select * from {table} where {column} = :key", key=key)
 
-    def queue(self) -> None:
-        """Queue what changed until now. What is queued otherwise meanwhile would come before it."""
-        if self._changed:
-            self.journal.all_changed(self._changed, clock=self.clock)
-        self._changed.clear()
+    def take(self, entity: str, key: str, read: Any, *, is_new: bool = True, of: str = "") -> None:
+        """Apply a row and count the result. ``of`` is the key of its author in the file, where that is another one."""
+        counts, claim = self.counts[f"{entity}s"], self.own.unchecked.get(entity, {}).get(of or key, "")
+        payload = {OWN_BLOCK: {UNCHECKED: claim}} if claim else {}
+        if not self.apply(entity, key, read, payload=payload):
+            counts.skip(HERE_ALREADY)
+        elif is_new:
+            counts.new += 1
+        else:
+            counts.newer += 1
+
+    def apply(self, entity: str, key: str, read: Any, *, payload: dict[str, Any], project: str = "") -> bool:
+        """Apply a row as one that changed now; return whether anything changed."""
+        mutation = Mutation(entity, key, "upsert", project, payload, self.clock)
+        if entity == "observation":
+            self._taken.append(key)
+        return bool(apply_mutation(self.batch, mutation, read))
+
+    def warn_of_folded_topics(self) -> None:
+        """Warn of each topic that a row of the file shares with another row."""
+        for topic, holder, row_id in self.store.tuples(_FOLDED, keys=self._taken):
+            self.warn(f"topic {topic}: [#{holder}] holds it; the text of [#{row_id}] is a version of it now")
 
     def clean(self, text: str | None) -> str | None:
         """Return a text without its secrets, None for an empty one."""
@@ -139,44 +154,15 @@ class ImportLedger:
             self._identities.create(project)
         return project
 
-    def parent(self, session_id: str | None, project: str) -> str:
-        """Return the session a row belongs to; one that neither side holds is made as a stub."""
+    def session(self, session_id: str | None, project: str) -> str:
+        """Return the session a row belongs to: one of this import where its own was deleted or has no name."""
         wanted = session_key(session_id)
-        of_nobody = not wanted or self.buried("session", wanted)
-        if of_nobody:
-            wanted = made_session(project)
-        if wanted not in self._sessions:
-            if session_table.by_id(self.store, wanted) is None:
-                started_at = self.now if of_nobody else EPOCH
-                self.insert_session(wanted, project, {"directory": RECOVERED_SESSION, "started_at": started_at})
-            self._sessions.add(wanted)
-        return wanted
-
-    def insert_session(self, session_id: str, project: str, values: dict[str, str | None]) -> None:
-        row: dict[str, object] = {"id": session_id, "project": project, "updated_at": self.now, "clock": self.clock}
-        row |= {"arrival": self.arrival("session", session_id)}
-        self.store.insert("sessions", row | values)
-        self.changed("session", session_id, project)
-
-
-class LocalIds:
-    """Gives rows their former number, where no row has or ever had it."""
-
-    def __init__(self, store: Store, table: str, offered: Iterable[object]) -> None:
-        """``offered`` are the numbers that will be asked for: a row whose own is taken gets one beyond all of them."""
-        self._used = int(store.value("select coalesce(max(seq), 0) from sqlite_sequence where name = :t", t=table))
-        self._last = max([self._used, *(number for value in offered if (number := _id_of(value)))])
-        self._given: set[int] = set()
-
-    def of(self, offered: object) -> int:
-        number = _id_of(offered)
-        if number <= self._used or number in self._given:
-            number = self._last = self._last + 1
-        self._given.add(number)
-        return number
-
-
-def _id_of(offered: object) -> int:
-    """Return a number as an id, 0 for an unusable one."""
-    usable = isinstance(offered, int) and not isinstance(offered, bool) and 0 < offered <= _MOST_KEPT_ID
-    return offered if usable else 0  # type: ignore[return-value]
+        if wanted and not self.buried("session", wanted):
+            return wanted
+        made = made_session(project)
+        if made not in self._made:
+            self._made.add(made)
+            if self.here("session", made) is None:
+                columns = {"directory": MADE_UP, "started_at": self.now, "updated_at": self.now}
+                self.apply("session", made, ParsedRow(project, columns), payload={})
+        return made

@@ -1,94 +1,91 @@
-"""Import the rows of an export, in order (``run_import``): observations with their versions and anchors, sessions,
-prompts, relations, aliases and tombstones. Rows are matched by sync id: the newer text wins, the older becomes a
-version.
+"""Import the rows of an export (``run_import``): a row that is newer than the one here becomes a mutation with a
+clock of now, and the replica applies it like one of another machine. An import waits for no row and destroys nothing.
+
+The times of a row say whether it is newer: Engram's files have no clocks, and nobody vouched for those of a stranger.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from itertools import groupby
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from engram_py.base.capture.host_formats import typed
-from engram_py.base.database import mutation_queue
 from engram_py.base.database.mutation_queue import Journal
-from engram_py.base.database.store import Store
+from engram_py.base.database.store import Row, Store
 from engram_py.base.errors import EngramError
 from engram_py.base.reasons import amount, sentence
 from engram_py.base.text.words import derived_terms
 from engram_py.base.times import add_months, parse_time, to_text
-from engram_py.memory.anchors import table as anchor_table
 from engram_py.memory.anchors.values import MOST_ANCHORS
-from engram_py.memory.entities.values import is_edge
-from engram_py.memory.observations import table
-from engram_py.memory.observations.table import COUNTED_HERE, OWN_COLUMNS, OWN_SOMETIMES
-from engram_py.memory.observations.validation import Prepared, clean_content, clean_line, cut_note
-from engram_py.memory.observations.values import REVIEW_MONTHS, TITLE_LIMIT_CHARS, Observation, chosen_lifecycle
+from engram_py.memory.observations.table import COUNTED_HERE
+from engram_py.memory.observations.validation import clean_content, clean_line, cut_note
+from engram_py.memory.observations.values import REVIEW_MONTHS, TITLE_LIMIT_CHARS
+from engram_py.memory.privacy import provenance
 from engram_py.memory.projects import table as project_table
 from engram_py.memory.projects.values import InvalidProjectError, normalize_project
-from engram_py.memory.relations import table as relation_table
-from engram_py.memory.relations.values import VERBS
-from engram_py.memory.sessions import table as session_table
-from engram_py.memory.writing.merge import fold_topic
-from engram_py.sharing.interchange.columns import (
+from engram_py.memory.sessions.table import MADE_UP
+from engram_py.sharing.interchange.import_ledger import DESTROYED, HERE_ALREADY, ImportLedger
+from engram_py.sharing.sync.mutation import version_digest, version_key
+from engram_py.sharing.sync.replica.columns import (
     EPOCH,
     anchor_columns,
     derived_id,
+    has_verdict,
     moment_of,
-    observation_columns,
     own_columns,
     prepared_of,
+    relation_columns,
     session_columns,
     session_key,
     without_nul,
 )
-from engram_py.sharing.interchange.import_ledger import DESTROYED, HERE_ALREADY, RECOVERED_SESSION, ImportLedger
-from engram_py.sharing.interchange.results import Progress
+from engram_py.sharing.sync.replica.models import (
+    ObservationIn,
+    OwnObservation,
+    OwnTombstone,
+    OwnVersion,
+    PromptIn,
+    PromptTombstoneIn,
+    RelationIn,
+    SessionIn,
+)
+from engram_py.sharing.sync.replica.parse import OURS, ParsedRow, observation_of
+from engram_py.sharing.sync.replica.replica import Replica
 
 if TYPE_CHECKING:
-    from engram_py.sharing.interchange.values import (
-        ExportIn,
-        ObservationIn,
-        OwnObservation,
-        OwnTombstone,
-        OwnVersion,
-        PromptIn,
-        PromptTombstoneIn,
-        RelationIn,
-        SessionIn,
-    )
+    from engram_py.sharing.interchange.results import Progress
+    from engram_py.sharing.interchange.values import ExportIn
 
+_OF_ENGRAM = OwnObservation()
+# A row with the same text keeps its origin, whoever repeats it.
+_TEXTS = ("title", "content", "type", "topic_key")
+_WHOLE_SECOND = len("2026-01-02T03:04:05")
+_PROGRESS_EVERY = 100
 
-# A row whose columns of these are as they were is still of whom it was.
-_SPOKEN = ("title", "content", "type", "topic_key", "aliases", "scope", "pinned")
+_SAME_VERSION = "select 1 from observation_versions where observation_id = :id and digest = :digest"
+_LINK = """
+update memory_relations set superseded_by_relation_id = (select id from memory_relations where sync_id = :by)
+where sync_id = :sync_id and superseded_by_relation_id is null
+"""
 
 
 def import_observation(ledger: ImportLedger, row: ObservationIn) -> None:
-    counts = ledger.counts["observations"]
-    sync_id = sync_id_of(row)
+    counts, sync_id = ledger.counts["observations"], sync_id_of(row)
     if ledger.buried("observation", sync_id):
         counts.skip(DESTROYED)
         return
-    here = table.by_sync_id(ledger.store, sync_id)
-    updated = moment_of(getattr(_own(ledger, row), "updated_at", None), row.updated_at) or EPOCH
-    if here is not None and updated <= here.updated_at:
+    here, own = ledger.here("observation", sync_id), ledger.own.observations.get(sync_id)
+    updated = moment_of(own.updated_at if own else None, row.updated_at) or EPOCH
+    if here is not None and updated <= here["updated_at"]:
         counts.skip(HERE_ALREADY)
         return
     try:
-        new = prepared_of(row, _own(ledger, row))
+        read = _observation(ledger, row, own, here)
     except EngramError as exc:
         counts.reject(exc.message)
         ledger.warn(f"observation {(row.sync_id or row.title or '')[:80]!r} left out: {exc.message}")
         return
-    ledger.redacted += new.redacted
-    if new.truncation is not None:
-        ledger.warn(sentence(f"observation {new.title[:80]!r}: ", cut_note(new.truncation)))
-    if here is None:
-        _insert(ledger, sync_id, row, new)
-        counts.new += 1
-    else:
-        _overwrite(ledger, here, row, new)
-        counts.newer += 1
+    ledger.take("observation", sync_id, read, is_new=here is None)
 
 
 def sync_id_of(row: ObservationIn) -> str:
@@ -96,146 +93,70 @@ def sync_id_of(row: ObservationIn) -> str:
     return row.sync_id or derived_id("obs", row.session_id, row.created_at, row.title, row.content)
 
 
-def import_versions(ledger: ImportLedger) -> None:
-    """Import older texts from our block, in the order they were written among those that are here."""
-    versions = sorted(ledger.own.versions, key=lambda version: (version.sync_id, version.version))
-    for sync_id, older in groupby(versions, key=lambda version: version.sync_id):
-        here = table.by_sync_id(ledger.store, sync_id)
-        if here is not None:
-            _merge_versions(ledger, here, [*_cleaned(ledger, here, older)])
-        else:
-            ledger.counts["versions"].skip("their memory is not here", rows=len([*older]))
+def _observation(ledger: ImportLedger, row: ObservationIn, own: OwnObservation | None, here: Row | None) -> ParsedRow:
+    """Raises EngramError: it has no text."""
+    new = prepared_of(row, own)
+    ledger.redacted += new.redacted
+    if new.truncation is not None:
+        ledger.warn(sentence(f"observation {new.title[:80]!r}: ", cut_note(new.truncation)))
+    project = ledger.project(row.project) if here is None else here["project"]
+    columns, derived = observation_of(row, own or _OF_ENGRAM, new, ledger.clean, now=ledger.now)
+    columns["session_id"] = ledger.session(row.session_id, project)
+    columns["review_after"] = columns["review_after"] or _review_date(row, columns)
+    if not ledger.batch.own:  # nobody vouched for what the file says of it
+        columns["origin"] = "import"
+    if here is not None:
+        columns["revision_count"] = max(columns["revision_count"], here["revision_count"] + 1)
+        if here["scope"] == "personal":  # what was made personal here stays so, whatever the file knew
+            columns["scope"] = "personal"
+        if all(here[name] == columns[name] for name in _TEXTS):
+            columns["origin"] = here["origin"]
+    if own is None:  # 0.2.0 says whether a row is pinned
+        keeps = tuple(name for name in OURS if name != "origin" and name not in row.model_fields_set)
+        return ParsedRow(project, columns, derived, row.id, keeps=keeps)
+    derived |= own_columns(own, COUNTED_HERE, ledger.clean)
+    return ParsedRow(project, columns, derived, row.id, _anchors(ledger, row.sync_id or ""))
 
 
-def _cleaned(ledger: ImportLedger, here: Observation, versions: Iterator[OwnVersion]) -> Iterator[tuple[str, str, str]]:
-    for version in versions:
-        try:
-            title, hidden = clean_line("title", without_nul(version.title), limit=TITLE_LIMIT_CHARS)
-            content, truncation, more = clean_content(without_nul(version.content))
-        except EngramError as exc:
-            ledger.counts["versions"].reject(exc.message)
-            continue
-        ledger.redacted += hidden + more
-        if truncation is not None:
-            ledger.warn(sentence(f"an older text of {title[:80]!r}: ", cut_note(truncation)))
-        yield moment_of(version.created_at) or here.created_at, title, content
-
-
-def _merge_versions(ledger: ImportLedger, here: Observation, offered: list[tuple[str, str, str]]) -> None:
-    rows = ledger.store.rows(
-        "select * from observation_versions where observation_id = :id order by version", id=here.id
-    )
-    present = {(row["created_at"], row["title"], row["content"]): (row["clock"], row["arrival"]) for row in rows}
-    missing = {key: (ledger.clock, ledger.arrival("version", here.sync_id)) for key in offered if key not in present}
-    ledger.counts["versions"].new += len(missing)
-    ledger.counts["versions"].skip(HERE_ALREADY, rows=len(offered) - len(missing))
-    if not missing:
-        return
-    # A stable sort: of one moment, what was here comes first and each side keeps its order.
-    merged = sorted((present | missing).items(), key=lambda entry: entry[0][0])
-    ledger.store.execute("delete from observation_versions where observation_id = :id", id=here.id)
-    for number, ((created_at, title, content), (clock, arrival)) in enumerate(merged, 1):
-        values = {"observation_id": here.id, "version": number, "title": title, "content": content}
-        more = {"created_at": created_at, "clock": clock, "arrival": arrival}
-        ledger.store.insert("observation_versions", values | more)
-
-
-def _own(ledger: ImportLedger, row: ObservationIn) -> OwnObservation | None:
-    return ledger.own.observations.get(row.sync_id or "")
-
-
-def _insert(ledger: ImportLedger, sync_id: str, row: ObservationIn, new: Prepared) -> None:
-    project = ledger.project(row.project)
-    columns = _columns(ledger, row, new)
-    rival = _rival(ledger, new, columns, project)
-    columns |= {"sync_id": sync_id, "session_id": ledger.parent(row.session_id, project), "project": project}
-    columns["id"] = ledger.observation_ids.of(row.id)
-    columns["arrival"] = ledger.arrival("observation", sync_id)
-    row_id = ledger.store.insert("observations", columns)
-    import_anchors(ledger, row_id, sync_id)
-    ledger.changed("observation", sync_id, project)
-    if rival is not None:
-        _fold(ledger, rival, row_id)
-
-
-def _overwrite(ledger: ImportLedger, here: Observation, row: ObservationIn, new: Prepared) -> None:
-    if (here.title, here.content) != (new.title, new.content):
-        table.keep_version(ledger.store, here, clock=ledger.clock)
-    columns = _columns(ledger, row, new)
-    columns["revision_count"] = max(columns["revision_count"], here.revision_count + 1)
-    guards = ledger.store.value("select guards from observations where id = :id", id=here.id)
-    if any(getattr(here, name) != columns[name] for name in _SPOKEN) or columns.get("guards") not in (None, guards):
-        columns["arrival"] = ledger.arrival("observation", here.sync_id)
-    rival = _rival(ledger, new, columns, here.project)
-    ledger.store.update("observations", {"id": here.id}, columns)
-    import_anchors(ledger, here.id, here.sync_id)
-    ledger.changed("observation", here.sync_id, here.project)
-    if rival is not None and rival.id != here.id:
-        _fold(ledger, rival, here.id)
-
-
-def _rival(ledger: ImportLedger, new: Prepared, columns: dict[str, Any], project: str) -> Observation | None:
-    """Return the live observation that holds the same topic here."""
-    if not new.topic_key or columns["deleted_at"] is not None:
-        return None
-    return table.live_topic(ledger.store, topic_key=new.topic_key, project=project, scope=columns["scope"])
-
-
-def _fold(ledger: ImportLedger, rival: Observation, row_id: int) -> None:
-    imported = table.by_id(ledger.store, row_id)
-    assert imported is not None
-    ledger.queue()
-    live = fold_topic(ledger.store, ledger.journal, rival, imported)
-    gone = rival if live.id == imported.id else imported
-    ledger.warn(f"topic {live.topic_key}: [#{live.id}] is later; the text of [#{gone.id}] is a version of it now")
-
-
-def _columns(ledger: ImportLedger, row: ObservationIn, new: Prepared) -> dict[str, Any]:
-    own = _own(ledger, row)
-    columns = observation_columns(row, own, new, now=ledger.now)
-    columns["review_after"] = moment_of(row.review_after) or _review_date(new.type, columns["updated_at"], row)
-    columns["origin"] = own.origin if own and ledger.trusted else "import"
-    columns["clock"] = ledger.clock
-    if own:
-        columns |= own_columns(own, OWN_COLUMNS | OWN_SOMETIMES | COUNTED_HERE, ledger.clean)
-        columns["lifecycle"] = chosen_lifecycle(own.lifecycle)
-    return columns
-
-
-def _review_date(kind: str, updated: str, row: ObservationIn) -> str | None:
-    months, moment = REVIEW_MONTHS.get(kind), parse_time(updated)
+def _review_date(row: ObservationIn, columns: dict[str, Any]) -> str | None:
+    months, moment = REVIEW_MONTHS.get(columns["type"]), parse_time(columns["updated_at"])
     # 0.2.0 says when a review is due, null included; 0.1.0 does not know reviews.
     if "review_after" in row.model_fields_set or months is None or moment is None:
         return None
     return to_text(add_months(moment, months))
 
 
-def import_anchors(ledger: ImportLedger, row_id: int, sync_id: str) -> None:
-    """Give an imported observation the anchors it came with; one with an impossible path is left out."""
+def _anchors(ledger: ImportLedger, sync_id: str) -> tuple[dict[str, Any], ...]:
+    """Return the anchors that an observation came with; one with an impossible path is left out."""
     offered = ledger.own.anchors.get(sync_id, ())[:MOST_ANCHORS]
     usable = [values for anchor in offered if (values := anchor_columns(anchor, ledger.now))]
     if len(usable) < len(offered):
-        ledger.warn(
-            f"left out {amount(len(offered) - len(usable), 'file')} of observation {sync_id[:80]!r}: "
-            "not a path in a project"
-        )
-    if usable or ledger.own.anchors:
-        anchor_table.replace(ledger.store, row_id, usable)
+        files = amount(len(offered) - len(usable), "file")
+        ledger.warn(f"left out {files} of observation {sync_id[:80]!r}: not a path in a project")
+    return tuple(usable)
 
 
-_RELATION_VERBS = frozenset({*VERBS, "pending"})
-_WHOLE_SECOND = len("2026-01-02T03:04:05")
-
-# Whether a thing that a tombstone names is here.
-_LIVE = {
-    entity: f"select 1 from {table} where {column} = :key" for entity, (table, column) in mutation_queue.TABLES.items()
-}
-
-
-_LINK = """
-update memory_relations set superseded_by_relation_id = (select id from memory_relations where sync_id = :by)
-where sync_id = :sync_id and superseded_by_relation_id is null
-"""
+def import_version(ledger: ImportLedger, version: OwnVersion) -> None:
+    counts, here = ledger.counts["versions"], ledger.here("observation", version.sync_id)
+    if here is None:
+        counts.skip("their memory is not here")
+        return
+    try:
+        title, hidden = clean_line("title", without_nul(version.title), limit=TITLE_LIMIT_CHARS)
+        content, truncation, more = clean_content(without_nul(version.content))
+    except EngramError as exc:
+        counts.reject(exc.message)
+        return
+    ledger.redacted += hidden + more
+    if truncation is not None:
+        ledger.warn(sentence(f"an older text of {title[:80]!r}: ", cut_note(truncation)))
+    at = moment_of(version.created_at) or here["created_at"]
+    digest = version_digest(at, title, content)
+    if ledger.store.row(_SAME_VERSION, id=here["id"], digest=digest):
+        counts.skip(HERE_ALREADY)
+        return
+    text = {"title": title, "content": content, "at": at}
+    ledger.take("version", version_key(version.sync_id, digest), (version.sync_id, digest, text), of=version.sync_id)
 
 
 def import_tombstones(ledger: ImportLedger) -> None:
@@ -250,48 +171,32 @@ def import_tombstones(ledger: ImportLedger) -> None:
     for entity, key, stone in stones:
         if ledger.buried(entity, key):
             counts.skip("known already")
-        elif ledger.store.row(_LIVE[entity], key=key):
+        elif ledger.here(entity, key):
             counts.skip("the row is here, and an import destroys nothing")
         else:
             counts.new += 1
-            ledger.add_tombstone(entity, key)
-            names = {"entity": entity, "entity_key": key, "project": stone.project or "", "clock": ledger.clock}
-            deleted_at = moment_of(stone.deleted_at) or ledger.now
-            more = {"session_id": stone.session_id, "deleted_at": deleted_at}
-            mutation_queue.add_tombstone(ledger.store, {**names, **more})
-            mutation_queue.enqueue(ledger.store, **names, op="delete", occurred_at=ledger.now)
+            ledger.bury(entity, key, stone)
 
 
 def import_session(ledger: ImportLedger, row: SessionIn) -> None:
     """Import a session that is not here, or is here only as a stand-in."""
-    counts = ledger.counts["sessions"]
-    key = session_key(row.id)
-    here = session_table.by_id(ledger.store, key)
-    nothing_new = here is not None and (here.directory != RECOVERED_SESSION or row.directory == RECOVERED_SESSION)
+    counts, key = ledger.counts["sessions"], session_key(row.id)
+    here = ledger.here("session", key)
+    nothing_new = here is not None and (here["directory"] != MADE_UP or row.directory == MADE_UP)
     if not key:
         counts.reject("no id")
-        return
-    if nothing_new or ledger.buried("session", key):
+    elif nothing_new or ledger.buried("session", key):
         counts.skip(HERE_ALREADY if nothing_new else DESTROYED)
-        return
-    own = ledger.own.sessions.get(row.id)
-    values = session_columns(row, own, ledger.clean, now=ledger.now)
-    values["updated_at"] = moment_of(getattr(own, "updated_at", None)) or ledger.now
-    if here is None:
-        ledger.insert_session(key, ledger.project(row.project), values)
-        counts.new += 1
     else:
-        more = {"clock": ledger.clock, "arrival": ledger.arrival("session", key)}
-        ledger.store.update("sessions", {"id": key}, values | more)
-        ledger.changed("session", key, here.project)
-        counts.newer += 1
+        columns = session_columns(row, ledger.own.sessions.get(row.id), ledger.clean, now=ledger.now)
+        ledger.take("session", key, ParsedRow(ledger.project(row.project), columns), is_new=here is None)
 
 
 def import_prompt(ledger: ImportLedger, row: PromptIn) -> None:
     counts = ledger.counts["prompts"]
     sync_id = row.sync_id or derived_id("prompt", row.session_id, row.created_at, row.content)
     buried = ledger.buried("prompt", sync_id)
-    if buried or ledger.store.row(_LIVE["prompt"], key=sync_id):
+    if buried or ledger.here("prompt", sync_id):
         counts.skip(DESTROYED if buried else HERE_ALREADY)
         return
     text = ledger.clean(typed(row.content or ""))
@@ -299,67 +204,36 @@ def import_prompt(ledger: ImportLedger, row: PromptIn) -> None:
         counts.skip("written by a program" if (row.content or "").strip() else "empty")
         return
     project = ledger.project(row.project)
-    values = {
-        "id": ledger.prompt_ids.of(row.id),
-        "sync_id": sync_id,
-        "session_id": ledger.parent(row.session_id, project),
-        "project": project,
+    columns = {
+        "session_id": ledger.session(row.session_id, project),
         "content": text,
-        "terms": derived_terms(text),
         "created_at": moment_of(row.created_at) or ledger.now,
-        "clock": ledger.clock,
-        "arrival": ledger.arrival("prompt", sync_id),
     }
-    ledger.store.insert("user_prompts", values)
-    ledger.changed("prompt", sync_id, project)
-    counts.new += 1
+    ledger.take("prompt", sync_id, ParsedRow(project, columns, {"terms": derived_terms(text)}, row.id))
 
 
 def import_relation(ledger: ImportLedger, row: RelationIn) -> None:
     """Import a relation that is new or newer; without one of its ends it is orphaned."""
     counts = ledger.counts["relations"]
-    if row.relation not in _RELATION_VERBS and not is_edge(row.source_id, row.relation, row.target_id):
+    if not has_verdict(row):
         counts.reject("no verdict")
         ledger.warn(f"relation {row.sync_id[:80]!r} left out: {row.relation[:80]!r} is no verdict")
         return
-    here = relation_table.by_sync_id(ledger.store, row.sync_id)
-    updated = moment_of(row.updated_at) or moment_of(row.created_at) or ledger.now
-    ends = (row.source_id, row.target_id)
-    whole = all(end.startswith("entity:") or ledger.store.row(_LIVE["observation"], key=end) for end in ends)
-    own = ledger.own.relations.get(row.sync_id)
-    status = (own or row).judgment_status if whole else "orphaned"
+    names = (row.source_id, row.target_id)
+    ends = [ledger.here("observation", name) for name in names]
+    whole = all(end or name.startswith("entity:") for end, name in zip(ends, names, strict=True))
+    status = (ledger.own.relations.get(row.sync_id) or row).judgment_status if whole else "orphaned"
+    here, buried = ledger.here("relation", row.sync_id), ledger.buried("relation", row.sync_id)
+    updated = moment_of(row.updated_at, row.created_at) or ledger.now
     # Engram keeps whole seconds. Whatever its age, one that was without an end here and has both now is told again.
-    stale = here is not None and updated[:_WHOLE_SECOND] <= here.updated_at[:_WHOLE_SECOND]
-    if here is not None and here.judgment_status == "orphaned" and status != "orphaned":
-        stale = False
-    buried = ledger.buried("relation", row.sync_id)
-    if stale or buried:
+    stale = here is not None and updated[:_WHOLE_SECOND] <= here["updated_at"][:_WHOLE_SECOND]
+    mended = here is not None and here["judgment_status"] == "orphaned" != status
+    if buried or (stale and not mended):
         counts.skip(DESTROYED if buried else HERE_ALREADY)
         return
-    values = _relation_values(ledger, row, status=status, updated=updated)
-    if here is None:
-        ledger.store.insert("memory_relations", values)
-        counts.new += 1
-    else:
-        ledger.store.update("memory_relations", {"id": here.id}, values)
-        counts.newer += 1
-    ledger.changed("relation", row.sync_id, values["project"])
-
-
-def _relation_values(ledger: ImportLedger, row: RelationIn, *, status: str, updated: str) -> dict[str, Any]:
-    ends = [table.by_sync_id(ledger.store, end) for end in (row.source_id, row.target_id)]
-    texts = ("reason", "evidence", "marked_by_actor", "marked_by_kind", "marked_by_model")
-    return {
-        **row.model_dump(include={"sync_id", "source_id", "target_id", "relation", "confidence", "session_id"}),
-        **{name: ledger.clean(getattr(row, name)) for name in texts},
-        "judgment_status": status,
-        "project": next((end.project for end in ends if end), ledger.project(row.project) if row.project else ""),
-        "superseded_at": moment_of(row.superseded_at),
-        "created_at": moment_of(row.created_at) or updated,
-        "updated_at": updated,
-        "clock": ledger.clock,
-        "arrival": ledger.arrival("relation", row.sync_id),
-    }
+    project = next((end["project"] for end in ends if end), ledger.project(row.project) if row.project else "")
+    columns = relation_columns(row, {}, ledger.clean, now=ledger.now) | {"judgment_status": status}
+    ledger.take("relation", row.sync_id, ParsedRow(project, columns), is_new=here is None)
 
 
 def link_superseded(ledger: ImportLedger) -> None:
@@ -382,12 +256,7 @@ def import_aliases(ledger: ImportLedger) -> None:
             continue
         project = ledger.project(target)
         if project != alias:
-            values = {"alias": alias, "project": project, "created_at": ledger.now, "clock": ledger.clock}
-            ledger.store.insert("project_aliases", values)
-            ledger.changed("alias", alias, project)
-
-
-_PROGRESS_EVERY = 100
+            ledger.apply("alias", alias, None, project=project, payload={"project": project, "created_at": ledger.now})
 
 
 def run_import(
@@ -399,19 +268,27 @@ def run_import(
     name: str = "",
     trusted: bool = False,
 ) -> ImportLedger:
-    """Import everything and return the counts; ``trusted`` as in ``ImportLedger``. Call inside a transaction."""
-    ledger = ImportLedger(store, journal, document, name=name, trusted=trusted)
+    """Import everything and return the counts. ``trusted``: the user says that the file is theirs, or signed it.
+
+    Call inside a transaction.
+    """
+    source = {"source": provenance.IMPORT, "author": name, "author_name": name}
+    with Replica(store, journal).batch(**source, own=trusted) as batch:
+        ledger = ImportLedger(batch, document)
+        _import_rows(ledger, progress)
+    link_superseded(ledger)
+    ledger.warn_of_folded_topics()
+    return ledger
+
+
+def _import_rows(ledger: ImportLedger, progress: Progress | None) -> None:
+    document = ledger.document
     steps: tuple[tuple[Sequence[Any], Callable[[ImportLedger, Any], None]], ...] = (
         (document.sessions, import_session),
         (document.observations, import_observation),
         (document.prompts, import_prompt),
         ((*document.relations, *document.engram_py.edges), import_relation),
     )
-    for (kind, reason), rows_left in document.left_out.items():
-        counts = ledger.counts.get("relations" if kind == "edges" else kind)
-        if counts is not None:
-            counts.read += rows_left
-            counts.reject(reason, rows=rows_left)
     total = sum(len(rows) for rows, _ in steps)
     done = 0
     import_tombstones(ledger)
@@ -421,11 +298,8 @@ def run_import(
             done += 1
             if progress and done % _PROGRESS_EVERY == 0:
                 progress(done, total)
-    import_versions(ledger)
-    link_superseded(ledger)
+    for version in document.engram_py.versions:
+        import_version(ledger, version)
     import_aliases(ledger)
-    ledger.queue()
-    relation_table.settle_all(store)
     if progress:
         progress(total, total)
-    return ledger

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path, PureWindowsPath
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from engram_py.base.capture.host_formats import typed
 from engram_py.base.database.mutation_queue import Journal
@@ -28,12 +28,11 @@ from engram_py.memory.projects.locate import Locator
 from engram_py.memory.projects.projects import Identities
 from engram_py.memory.projects.values import normalize_project, slug_project
 from engram_py.memory.sessions import table as session_table
-from engram_py.sharing.interchange.columns import derived_id, nearest_project, session_key, without_nul
 from engram_py.sharing.interchange.results import Imported, InvalidSourceError, Progress
-from engram_py.sharing.interchange.values import (
-    ExportIn,
+from engram_py.sharing.interchange.values import ExportIn, OwnBlock
+from engram_py.sharing.sync.replica.columns import derived_id, nearest_project, session_key, without_nul
+from engram_py.sharing.sync.replica.models import (
     ObservationIn,
-    OwnBlock,
     OwnTombstone,
     OwnVersion,
     PromptIn,
@@ -41,10 +40,6 @@ from engram_py.sharing.interchange.values import (
     RelationIn,
     SessionIn,
 )
-
-if TYPE_CHECKING:
-    from engram_py.sharing.interchange.values import ObservationIn, PromptIn
-
 
 # kind → where its program keeps it, below the home directory, and the function that reads it
 KINDS = {

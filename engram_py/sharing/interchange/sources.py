@@ -30,7 +30,7 @@ from engram_py.recall.documents.passages import front_matter
 from engram_py.sharing.interchange.import_rows import sync_id_of
 from engram_py.sharing.interchange.importers import Source, changed_at, joined, moment, text_of
 from engram_py.sharing.interchange.results import InvalidSourceError
-from engram_py.sharing.interchange.values import (
+from engram_py.sharing.sync.replica.models import (
     ObservationIn,
     OwnTombstone,
     OwnVersion,

@@ -21,7 +21,6 @@ from engram_py.base.dataclass import asdict, dataclass
 from engram_py.base.files import readable
 from engram_py.base.lazy import regex
 from engram_py.base.times import parse_time
-from engram_py.sharing.interchange.columns import derived_id
 from engram_py.sharing.sync.mutation import (
     KINDS,
     OWN_BLOCK,
@@ -31,6 +30,7 @@ from engram_py.sharing.sync.mutation import (
     mutation_of,
     unpacked,
 )
+from engram_py.sharing.sync.replica.columns import derived_id
 
 # What a chunk written here holds at most; Engram splits at the same size.
 CHUNK_BYTES = 4 * 2**20

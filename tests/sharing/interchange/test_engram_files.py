@@ -167,6 +167,15 @@ def test_a_relation_without_one_of_its_ends_is_kept_as_orphaned(
     assert app.doctor.examine(check="orphans").status == checked
 
 
+@pytest.mark.parametrize("status", ["judged", "pending"])
+def test_an_orphaned_relation_is_what_it_was_when_its_end_is_imported(app: Engram, tmp_path: Path, status: str) -> None:
+    row = relation(judgment_status=status, relation="pending" if status == "pending" else "supersedes")
+    imported(app, tmp_path, export(observations=[observation()], relations=[row]))
+    result = imported(app, tmp_path, export(observations=ENDS, relations=[row]))
+    assert counts(result, "relations") == (0, 1, 0, 0)
+    assert only(app, "judgment_status", "memory_relations") == status
+
+
 def test_a_relation_with_a_verdict_nobody_knows_is_left_out_and_said(app: Engram, tmp_path: Path) -> None:
     result = imported(app, tmp_path, export(observations=ENDS, relations=[relation(relation="obliterates")]))
     assert counts(result, "relations") == (0, 0, 0, 1)

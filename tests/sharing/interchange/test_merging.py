@@ -15,7 +15,7 @@ from engram_py.base.reasons import Told, reason
 from engram_py.base.settings import Settings
 from engram_py.memory.anchors import table
 from engram_py.memory.anchors.values import Anchor
-from engram_py.memory.observations.values import Detail
+from engram_py.memory.observations.values import Change, Detail
 from tests.memory.anchors.repositories import AUTH, Repo, about, lines, write
 from tests.sharing.interchange.transfer_files import (
     counts,
@@ -56,33 +56,51 @@ def test_a_newer_text_wins_and_the_older_one_becomes_a_version(app: Engram, tmp_
     imported(app, tmp_path, export(observations=[latest]))
     assert (app.store.value("select pinned from observations"), the_one(app).version_total) == (1, 1)
     app.save(Draft("Chose a database", "Ours.", "manual", topic_key=TOPIC))
-    imported(app, tmp_path, export(observations=[latest | {"topic_key": TOPIC, "updated_at": "2030-01-01 00:00:00"}]))
+    latest |= {"topic_key": TOPIC, "updated_at": "2030-01-01 00:00:00"}
+    imported(app, tmp_path, export(observations=[latest]), trusted=True)
     found = the_one(app)  # one row is live for the topic that it took
     assert found.observation.content == "Two files."
     assert {version.content for version in found.versions} == {"Ours.", "One file, no daemon."}
 
 
 @pytest.mark.parametrize(
-    ("when", "live", "kept"),
+    ("when", "trusted", "live", "kept"),
     [
-        pytest.param("2030-01-01 00:00:00", "Theirs.", "Ours.", id="theirs-is-later"),
-        pytest.param(EARLIER, "Ours.", "Theirs.", id="ours-is-later"),
+        pytest.param("2030-01-01 00:00:00", True, "Theirs.", "Ours.", id="theirs-is-later"),
+        pytest.param("2030-01-01 00:00:00", False, "Ours.", "Theirs.", id="theirs-is-later-and-nobody-vouched-for-it"),
+        pytest.param(EARLIER, True, "Ours.", "Theirs.", id="ours-is-later"),
     ],
 )
 def test_a_topic_held_by_both_sides_keeps_both_texts(
-    app: Engram, tmp_path: Path, when: str, live: str, kept: str
+    app: Engram, tmp_path: Path, when: str, trusted: bool, live: str, kept: str
 ) -> None:
     app.save(Draft("Chose a database", "Ours.", "manual", topic_key=TOPIC))
     theirs = export(observations=[observation(content="Theirs.", topic_key=TOPIC, updated_at=when)])
 
-    imported(app, tmp_path, theirs)
+    [said] = imported(app, tmp_path, theirs, trusted=trusted).warnings
     before = digest(app)
-    imported(app, tmp_path, theirs)
+    imported(app, tmp_path, theirs, trusted=trusted)
 
     assert digest(app) == before
     found = the_one(app)
     assert found.observation.content == live
     assert [version.content for version in found.versions] == [kept]
+    assert f"topic {TOPIC}: [#{found.observation.id}] holds it" in words(said)
+
+
+def test_what_was_made_personal_here_stays_so_and_its_texts_are_told_to_nobody(app: Engram, tmp_path: Path) -> None:
+    imported(app, tmp_path, export(observations=[observation()]), trusted=True)
+    app.observations.update(the_one(app).observation.id, Change(content="My own.", scope="personal"))
+    later = export(observations=[observation(content="Shared.", updated_at="2030-01-01 00:00:00")])
+
+    imported(app, tmp_path, later)
+    before = digest(app)
+    imported(app, tmp_path, later)
+
+    assert digest(app) == before
+    assert (the_one(app).observation.scope, the_one(app).observation.content) == ("personal", "Shared.")
+    sent = app.replica.changes().mutations
+    assert [one.op for one in sent if one.entity in ("observation", "version")] == ["delete"]
 
 
 def test_versions_of_the_file_stand_beside_those_that_are_here_in_the_order_they_were_written(
@@ -93,7 +111,7 @@ def test_versions_of_the_file_stand_beside_those_that_are_here_in_the_order_they
     old = {"sync_id": theirs["sync_id"], "version": 1, "title": "Chose a database", "content": "Theirs at first.",
            "created_at": "2020-01-01T00:00:00.000Z"}  # fmt: skip
 
-    imported(app, tmp_path, export(observations=[theirs], engram_py={"versions": [old]}))
+    imported(app, tmp_path, export(observations=[theirs], engram_py={"versions": [old]}), trusted=True)
 
     assert [one.content for one in the_one(app).versions] == ["Ours.", "Theirs at first."]
 
@@ -132,9 +150,24 @@ def test_a_prompt_that_was_removed_here_or_there_does_not_come_back(app: Engram,
 
 
 def test_what_is_imported_is_queued_for_other_machines(app: Engram, tmp_path: Path) -> None:
-    imported(app, tmp_path, export(observations=[observation()], prompts=[prompt()]))
+    imported(app, tmp_path, export(sessions=[session()], observations=[observation()], prompts=[prompt()]))
     queued = {row[0] for row in app.store.rows("select entity from sync_mutations")}
     assert {"observation", "prompt", "session", "project"} <= queued
+
+
+def test_a_relation_that_an_import_left_without_an_end_waits_nowhere(
+    app: Engram, other: Engram, tmp_path: Path
+) -> None:
+    imported(app, tmp_path, export(observations=[observation()], relations=[relation()]))
+    applied = other.replica.apply(app.replica.changes().mutations, source="app")
+    assert (applied.deferred, applied.refused) == (0, ())
+    assert other.store.value("select judgment_status from memory_relations") == "orphaned"
+
+
+def test_a_session_that_a_file_lacks_is_no_news_to_machines_that_have_it(app: Engram, tmp_path: Path) -> None:
+    imported(app, tmp_path, export(observations=[observation()]))
+    assert app.sessions.get("s1").project == "widgets"
+    assert "session" not in {one.entity for one in app.replica.changes().mutations}
 
 
 @pytest.fixture

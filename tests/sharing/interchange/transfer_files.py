@@ -66,8 +66,8 @@ def write(path: Path, document: object) -> Path:
     return path
 
 
-def imported(app: Engram, tmp_path: Path, document: object) -> Imported:
-    return app.transfer.import_file(write(tmp_path / "export.json", document))
+def imported(app: Engram, tmp_path: Path, document: object, *, trusted: bool = False) -> Imported:
+    return app.transfer.import_file(write(tmp_path / "export.json", document), trusted=trusted)
 
 
 def counts(result: Imported, kind: str = "observations") -> tuple[int, int, int, int]:

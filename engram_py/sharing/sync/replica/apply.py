@@ -13,7 +13,6 @@ from engram_py.base.database.mutation_queue import NATURAL, TABLES
 from engram_py.base.database.store import Row
 from engram_py.base.dataclass import replace
 from engram_py.memory.anchors import table as anchor_table
-from engram_py.memory.observations.table import OWN_COLUMNS, OWN_SOMETIMES, SPECIAL
 from engram_py.memory.observations.values import chosen_lifecycle
 from engram_py.memory.writing.save import expire
 from engram_py.sharing.sync.mutation import KINDS, OWN_BLOCK, SPOKEN, Mutation, fingerprint, is_final, version_key
@@ -33,19 +32,17 @@ from engram_py.sharing.sync.replica.parse import (
     redacted,
 )
 
-# What a row of Engram itself does not say: the row here keeps its own.
-_OURS = ("pinned", *SPECIAL, *OWN_COLUMNS, *OWN_SOMETIMES)
-
 
 def apply_observation(batch: Batch, mutation: Mutation, read: ParsedRow) -> bool:
     """Apply an observation that is new or later; return whether anything changed. The text that loses is kept.
 
-    Engram writes personal rows into its folder. They are kept as personal: never sent on, never shown unasked.
+    Engram writes personal rows into its folder, and an export has them. They are kept as personal: never sent on,
+    never shown unasked.
 
     Raises UnreadableError: a personal row that came any other way.
     """
     key, personal = mutation.entity_key, read.columns["scope"] == "personal"
-    if personal and (read.own or not batch.source.startswith("git:")):
+    if personal and not batch.is_import and not (read.keeps and batch.source.startswith("git:")):
         raise UnreadableError("payload.scope: a personal row of another machine does not belong here")
     tombstone = batch.tombstone("observation", key)
     if tombstone is not None and (tombstone["final"] or batch.is_buried(mutation)):
@@ -59,7 +56,7 @@ def apply_observation(batch: Batch, mutation: Mutation, read: ParsedRow) -> bool
         _insert(batch, mutation, read, project)
         return True
     # A row of Engram keeps our columns, which Engram does not have.
-    columns = read.columns if read.own else read.columns | {name: _column(here, name) for name in _OURS}
+    columns = read.columns | {name: _column(here, name) for name in read.keeps}
     mine = _columns_here(batch, here, columns)
     offered = {**columns, "given": read.project, "files": _anchor_key(read.anchors)}
     if not batch.outranks(mutation, offered, here["clock"], mine):
@@ -72,12 +69,12 @@ def apply_observation(batch: Batch, mutation: Mutation, read: ParsedRow) -> bool
     if not batch.is_ahead(here["clock"]):
         own = here["arrival"] is None or batch.is_own(mutation)
         _keep_version(batch, here["id"], key, mine, here["clock"], live=columns, of=here["arrival"], own=own)
-    if not read.own:
+    if read.keeps:
         # Joined with what Engram does not know, it is a state of its own, which others have to hear of.
         outcome = fingerprint({**columns, "given": read.project, "files": mine["files"]})
         mutation = replace(mutation, clock=consequence(mutation.clock, outcome))
     _overwrite(batch, mutation, read, columns, here, project)
-    if not read.own:
+    if read.keeps:
         batch.queue("observation", key, "upsert", project=project, clock=mutation.clock)
     return True
 
@@ -107,7 +104,7 @@ def _overwrite(
     if project != here["project"]:
         changed["project"] = project
     batch.store.update("observations", {"id": here["id"]}, changed)
-    if read.own:
+    if not read.keeps:
         anchor_table.replace(batch.store, here["id"], read.anchors)
     _settled(batch, mutation, read, project)
 
@@ -162,7 +159,7 @@ def apply_version(batch: Batch, mutation: Mutation, read: tuple[str, str, dict[s
         kept = redacted(mutation, read)
         batch.defer(kept, waits_for=owner, reason="its observation is not here", source=source)
         return None
-    if row["scope"] == "personal":
+    if row["scope"] == "personal" and not batch.is_import:
         return False
     arrival = batch.arrival(mutation)
     added = table.add_version(batch.store, row["id"], digest=digest, clock=mutation.clock, arrival=arrival, **text)
@@ -330,7 +327,8 @@ def _replaces(batch: Batch, mutation: Mutation, read: ParsedRow, here: Row) -> b
         if _is_personal(batch, here) and not _is_personal(batch, read.columns):
             return True
         asked, answered = here["judgment_status"] == "pending", read.columns["judgment_status"] != "pending"
-        if asked == answered:
+        mended = batch.is_import and here["judgment_status"] == "orphaned"  # its ends are here now
+        if asked == answered and not mended:
             return bool(asked)
     mine = {**{name: here[name] for name in read.columns}, "given": here["given_project"]}
     if mutation.entity == "session":
@@ -345,6 +343,8 @@ def _is_personal(batch: Batch, relation: Row | dict[str, Any]) -> bool:
 
 
 def _missing_end(batch: Batch, read: ParsedRow) -> str | None:
+    if read.columns["judgment_status"] == "orphaned":
+        return None  # it says itself that it has none
     for end in (read.columns["source_id"], read.columns["target_id"]):
         known = end.startswith("entity:") or batch.store.row("select 1 from observations where sync_id = :k", k=end)
         if not known and batch.tombstone("observation", end) is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from engram_py.base.clock import dated, is_ahead
@@ -15,8 +15,7 @@ from engram_py.memory.observations.topics import Topic, topic_of, unshow
 from engram_py.memory.privacy import provenance
 from engram_py.memory.privacy.signatures import Keyring, row_signer
 from engram_py.memory.projects import table as project_table
-from engram_py.sharing.interchange.columns import EPOCH
-from engram_py.sharing.interchange.import_ledger import RECOVERED_SESSION, LocalIds
+from engram_py.memory.sessions.table import MADE_UP
 from engram_py.sharing.sync.mutation import (
     OWN_BLOCK,
     SIGNATURE,
@@ -32,9 +31,11 @@ from engram_py.sharing.sync.mutation import (
     wins,
 )
 from engram_py.sharing.sync.replica import table
+from engram_py.sharing.sync.replica.columns import EPOCH
 from engram_py.sharing.sync.replica.outgoing import Outgoing
 
 _CLAIM_CHARS = 80
+_MOST_KEPT_ID = 10**9
 # The source of a state that this machine itself held: when its time comes, all others have to hear of it.
 HERE = "here"
 
@@ -72,6 +73,11 @@ class Batch:
     _sessions: dict[str, str] = field(default_factory=dict)
 
     @property
+    def is_import(self) -> bool:
+        """Return whether the rows come from a file that the user imports, which may contain personal rows."""
+        return self.source == provenance.IMPORT
+
+    @property
     def now(self) -> str:
         if not self._now:
             self._now = self.journal.now()
@@ -81,7 +87,7 @@ class Batch:
 
     def row(self, entity: str, key: str) -> Row | None:
         """Return the local row, with the project it was given."""
-        return table.outgoing(self.store, entity, [key]).get(key)
+        return table.one(self.store, entity, key)
 
     def tombstone(self, entity: str, key: str) -> Row | None:
         sql = "select * from tombstones where entity = :entity and entity_key = :key"
@@ -95,7 +101,7 @@ class Batch:
     def project(self, given: str) -> str:
         """Return the present project of ``given``, made when it is new."""
         name = self.names.canonical(given)
-        if name not in self._projects:
+        if name and name not in self._projects:  # a relation whose ends are nowhere has none
             values = {"name": name, "display_name": name, "created_at": self.now, "updated_at": self.now}
             if not project_table.exists(self.store, name):
                 self.store.insert("projects", values | {"clock": table.MADE_UP})
@@ -108,7 +114,7 @@ class Batch:
             return
         known = self.store.row("select project, clock from sessions where id = :id", id=session_id)
         if known is None:
-            values = {"id": session_id, "project": project, "directory": RECOVERED_SESSION}
+            values = {"id": session_id, "project": project, "directory": MADE_UP}
             moments = {"started_at": EPOCH, "updated_at": EPOCH, "clock": table.MADE_UP}
             self.store.insert("sessions", values | moments)
         elif known["clock"] == table.MADE_UP and project < known["project"]:
@@ -134,10 +140,12 @@ class Batch:
 
     def _row_signer(self, mutation: Mutation) -> str:
         """Return who signed a row itself. The payload is kept beside it, so that its address stays its own."""
+        signature = (mutation.payload.get(OWN_BLOCK) or {}).get(SIGNATURE)
+        if not signature:
+            return ""
         known, signer = self._signers.get(id(mutation.payload), (None, ("", "")))
         if known is not mutation.payload or signer[0] != mutation.clock:
-            signature = (mutation.payload.get(OWN_BLOCK) or {}).get(SIGNATURE)
-            signer = mutation.clock, row_signer(signed_content(mutation), signature) if signature else ""
+            signer = mutation.clock, row_signer(signed_content(mutation), signature)
             self._signers[id(mutation.payload)] = mutation.payload, signer
         return signer[1]
 
@@ -346,3 +354,26 @@ def _is_of_one_person(mutation: Mutation) -> bool:
 
 def _rank(mutation: Mutation) -> str:
     return precedence(mutation.clock, above(mutation))
+
+
+class LocalIds:
+    """Gives rows their former number, where no row has or ever had it."""
+
+    def __init__(self, store: Store, table: str, offered: Iterable[object]) -> None:
+        """``offered`` are the numbers that will be asked for: a row whose own is taken gets one beyond all of them."""
+        self._used = int(store.value("select coalesce(max(seq), 0) from sqlite_sequence where name = :t", t=table))
+        self._last = max([self._used, *(number for value in offered if (number := _id_of(value)))])
+        self._given: set[int] = set()
+
+    def of(self, offered: object) -> int:
+        number = _id_of(offered)
+        if number <= self._used or number in self._given:
+            number = self._last = self._last + 1
+        self._given.add(number)
+        return number
+
+
+def _id_of(offered: object) -> int:
+    """Return a number as an id, 0 for an unusable one."""
+    usable = isinstance(offered, int) and not isinstance(offered, bool) and 0 < offered <= _MOST_KEPT_ID
+    return offered if usable else 0  # type: ignore[return-value]

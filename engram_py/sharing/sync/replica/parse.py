@@ -18,25 +18,27 @@ from engram_py.base.errors import EngramError
 from engram_py.base.text.words import derived_terms
 from engram_py.base.times import to_text
 from engram_py.memory.anchors.values import MOST_ANCHORS
-from engram_py.memory.entities.values import is_edge
-from engram_py.memory.observations.table import OWN_COLUMNS, OWN_SOMETIMES
-from engram_py.memory.observations.validation import clean_content, clean_line
+from engram_py.memory.observations.table import OWN_COLUMNS, OWN_SOMETIMES, SPECIAL
+from engram_py.memory.observations.validation import Prepared, clean_content, clean_line
 from engram_py.memory.observations.values import TITLE_LIMIT_CHARS, chosen_lifecycle
 from engram_py.memory.projects.values import normalize_project
-from engram_py.memory.relations.values import VERBS
-from engram_py.sharing.interchange.columns import (
+from engram_py.sharing.sync.mutation import KINDS, OWN_BLOCK, Mutation, version_digest, version_key, version_owner
+from engram_py.sharing.sync.replica.columns import (
     EPOCH,
+    Clean,
     anchor_columns,
+    has_verdict,
     made_session,
     moment_of,
     observation_columns,
     own_columns,
     prepared_of,
+    relation_columns,
     session_columns,
     session_key,
     without_nul,
 )
-from engram_py.sharing.interchange.values import (
+from engram_py.sharing.sync.replica.models import (
     ObservationIn,
     OwnAnchor,
     OwnObservation,
@@ -46,7 +48,6 @@ from engram_py.sharing.interchange.values import (
     SessionIn,
     first_problem,
 )
-from engram_py.sharing.sync.mutation import KINDS, OWN_BLOCK, Mutation, version_digest, version_key, version_owner
 
 _LATEST = datetime(9999, 1, 1, tzinfo=UTC).timestamp() * 1000
 _Model = TypeVar("_Model", bound=BaseModel)
@@ -58,15 +59,19 @@ class UnreadableError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class ParsedRow:
-    """A parsed row. ``columns`` are compared between replicas, ``derived`` follows from them. ``own`` is False for a
-    row of Engram itself, which has fewer columns; ``number`` is its id there."""
+    """A parsed row. ``columns`` are compared between replicas, ``derived`` follows from them. ``keeps`` names the
+    columns that a row of Engram itself does not have: the row here keeps its own. ``number`` is its id there."""
 
     project: str
     columns: dict[str, Any]
     derived: dict[str, Any] = field(default_factory=dict)
     number: object = None
     anchors: tuple[dict[str, Any], ...] = ()
-    own: bool = True
+    keeps: tuple[str, ...] = ()
+
+
+# The columns that a row of Engram itself does not have.
+OURS = ("pinned", *SPECIAL, *OWN_COLUMNS, *OWN_SOMETIMES)
 
 
 def read_observation(mutation: Mutation) -> ParsedRow:
@@ -74,25 +79,34 @@ def read_observation(mutation: Mutation) -> ParsedRow:
     block = mutation.payload.get(OWN_BLOCK)
     own = _model(OwnObservation, block or {})
     new, project = _checked(lambda: prepared_of(row, own)), _project(mutation, row.project)
-    columns = observation_columns(row, own, new, now=_clock_time(mutation))
+    columns, derived = observation_of(row, own, new, _text, now=_clock_time(mutation))
+    columns["session_id"] = session_key(row.session_id) or made_session(project)
+    anchors = _anchors(block, columns["updated_at"])
+    return ParsedRow(project, columns, derived, row.id, anchors, () if block is not None else OURS)
+
+
+def observation_of(
+    row: ObservationIn, own: OwnObservation, new: Prepared, clean: Clean, *, now: str
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the columns of an observation, but for its session, and those that follow from them.
+
+    ``clean`` takes the secrets out of a text; ``now`` is the time of a row without any.
+    """
+    columns = observation_columns(row, own, new, now=now)
     derived = {name: columns.pop(name) for name in ("terms", "content_hash")}
     columns |= {
-        "session_id": session_key(row.session_id) or made_session(project),
         "review_after": moment_of(own.review_after, row.review_after),
         "origin": own.origin,
         "lifecycle": chosen_lifecycle(own.lifecycle),
-        **own_columns(own, OWN_COLUMNS | OWN_SOMETIMES, _text),
+        **own_columns(own, OWN_COLUMNS | OWN_SOMETIMES, clean),
     }
-    anchors = _anchors(block, columns["updated_at"])
-    return ParsedRow(project, columns, derived, row.id, anchors, block is not None)
+    return columns, derived
 
 
 def read_session(mutation: Mutation) -> ParsedRow:
     row = _model(SessionIn, mutation.payload)
     own = _model(OwnSession, mutation.payload.get(OWN_BLOCK) or {})
-    columns = session_columns(row, own, _text, now=_clock_time(mutation))
-    columns["updated_at"] = moment_of(own.updated_at, columns["ended_at"]) or columns["started_at"]
-    return ParsedRow(_project(mutation, row.project), columns)
+    return ParsedRow(_project(mutation, row.project), session_columns(row, own, _text, now=_clock_time(mutation)))
 
 
 def read_prompt(mutation: Mutation) -> ParsedRow:
@@ -110,25 +124,13 @@ def read_prompt(mutation: Mutation) -> ParsedRow:
     return ParsedRow(project, columns, {"terms": derived_terms(content)}, row.id)
 
 
-# What a verdict says in somebody's words.
-_SAID = ("reason", "evidence", "marked_by_actor", "marked_by_kind", "marked_by_model", "session_id")
-
-
 def read_relation(mutation: Mutation) -> ParsedRow:
     row = _model(RelationIn, mutation.payload)
-    block = mutation.payload.get(OWN_BLOCK) or {}
-    if row.relation not in (*VERBS, "pending") and not is_edge(row.source_id, row.relation, row.target_id):
+    if not has_verdict(row):
         raise UnreadableError(f"payload.relation: {row.relation[:40]!r} is no verdict")
-    updated = moment_of(block.get("updated_at"), row.updated_at, row.created_at) or _clock_time(mutation)
-    columns = {
-        **row.model_dump(include={"source_id", "target_id", "relation", "confidence", "judgment_status"}),
-        **{name: _text(getattr(row, name)) for name in _SAID},
-        "superseded_at": moment_of(block.get("superseded_at"), row.superseded_at),
-        "created_at": moment_of(block.get("created_at"), row.created_at) or updated,
-        "updated_at": updated,
-    }
-    project = mutation.payload.get("project")
-    return ParsedRow(_project(mutation, project if isinstance(project, str) else None), columns)
+    block = mutation.payload.get(OWN_BLOCK) or {}
+    columns = relation_columns(row, block, _text, now=_clock_time(mutation))
+    return ParsedRow(_project(mutation, row.project), columns)
 
 
 def read_version(mutation: Mutation) -> tuple[str, str, dict[str, str]]:

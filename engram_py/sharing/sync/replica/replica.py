@@ -11,6 +11,7 @@ import hashlib
 import json
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC
 from typing import Any
 
@@ -269,19 +270,27 @@ class Replica:
             return AppliedBatch()
         new_id = sorted(enumerate(mutations), key=lambda one: apply_order(one[1]))
         parsed = [_parse(mutation) for mutation in mutations]  # before anybody has to wait for the lock
-        with self._store.transaction():
-            self._journal.device()  # made by now, or nothing here could be told from what others wrote
-            batch = self._prepare(source)
-            batch.author, batch.author_name, batch.signed_by, batch.own = author, author_name, signed_by, own
+        total = AppliedBatch()
+        with self.batch(source=source, author=author, author_name=author_name, own=own) as batch:
+            batch.signed_by = signed_by
             for mutation, read in zip(mutations, parsed, strict=True):
                 if (number := getattr(read, "number", None)) is not None:
                     batch.offered.setdefault(TABLES[mutation.entity][0], []).append(number)
-            total = AppliedBatch()
             for index, mutation in new_id:
                 total += self._take(batch, index, mutation, parsed[index])
+        return replace(total, refused=tuple(sorted(total.refused, key=lambda one: one.index)), ahead=batch.ahead)
+
+    @contextmanager
+    def batch(self, *, source: str, author: str, author_name: str, own: bool) -> Iterator[Batch]:
+        """Open a batch in a transaction, and settle what follows from it at the end; the names are those of
+        ``apply``."""
+        with self._store.transaction():
+            self._journal.device()  # made by now, or nothing here could be told from what others wrote
+            batch = self._prepare(source)
+            batch.author, batch.author_name, batch.own = author, author_name, own
+            yield batch
             self._finish(batch)
         self._erase(batch)
-        return replace(total, refused=tuple(sorted(total.refused, key=lambda one: one.index)), ahead=batch.ahead)
 
     def forget(self, keys: Sequence[str]) -> None:
         """Take observations away as if they had never arrived: no other machine hears of it; they may come again."""
@@ -384,6 +393,8 @@ class Replica:
     def _retry(self, batch: Batch, waiting: Sequence[tuple[int, str, Mutation]]) -> AppliedBatch:
         total = AppliedBatch()
         own = batch.source
+        # Whoever sent what these rows waited for did not send them.
+        batch.author = batch.author_name = batch.signed_by = ""
         for row_id, source, mutation in waiting:
             # It is deferred again if something else is still missing.
             self._store.execute("delete from sync_apply_deferred where id = :id", id=row_id)

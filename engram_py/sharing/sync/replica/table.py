@@ -19,10 +19,10 @@ _GIVEN = """coalesce(
 # A folded row is live, whatever this machine shows: of two columns of one name a row gives the first.
 _STATE = {"observation": "iif(t.folded_into is null, t.deleted_at, null) as deleted_at, "}
 
-OUTGOING = {
+_OUTGOING = {
     entity: f"select {_STATE.get(entity, '')}t.*, {_GIVEN.format(entity=entity, key=key)},"
     f" {author('t')} as author from {table} as t"
-    f" where t.{key} in (select value from json_each(:keys))"
+    f" where t.{key}"
     for entity, (table, key) in TABLES.items()
     if entity in OWNED
 }
@@ -82,7 +82,13 @@ def newest_seq(store: Store) -> int:
 
 def outgoing(store: Store, entity: str, keys: Sequence[str]) -> dict[str, Row]:
     _, key = TABLES[entity]
-    return {row[key]: row for row in store.rows(OUTGOING[entity], keys=keys)}
+    sql = f"{_OUTGOING[entity]} in (select value from json_each(:keys))"
+    return {row[key]: row for row in store.rows(sql, keys=keys)}
+
+
+def one(store: Store, entity: str, key: str) -> Row | None:
+    """Do as ``outgoing`` with one row, in half the time."""
+    return store.row(f"{_OUTGOING[entity]} = :key", key=key)
 
 
 def named(store: Store, entity: str, keys: Sequence[str]) -> dict[str, Row]:

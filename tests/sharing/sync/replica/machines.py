@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import random
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from engram_py import Engram
+from engram_py.base.database.store import Row
 from engram_py.base.errors import EngramError
 from engram_py.base.settings import Settings
 from engram_py.sharing.sync.mutation import AppliedBatch, Mutation, entry_of, mutation_of
@@ -146,8 +147,8 @@ def read_all(machine: Machine, packets: list[Packet], order: random.Random) -> N
         assert not applied.refused, applied.refused
 
 
-def contents(machine: Machine) -> dict[str, Any]:
-    """All that machines have to agree on, by names that are the same everywhere."""
+def contents(machine: Machine, *, without: Collection[str] = ()) -> dict[str, Any]:
+    """All that machines have to agree on but the columns ``without``, by names that are the same everywhere."""
     store = machine.app.store
     shared = """
     select sync_id, session_id, project, scope, type, title, content, topic_key, aliases, terms, origin, lifecycle,
@@ -196,7 +197,11 @@ def contents(machine: Machine) -> dict[str, Any]:
         "aliases": aliases,
         "buried": buried,
     }
-    return {name: [tuple(row) for row in store.rows(sql)] for name, sql in queries.items()}
+    return {name: [_cut(row, without) for row in store.rows(sql)] for name, sql in queries.items()}
+
+
+def _cut(row: Row, without: Collection[str]) -> tuple[Any, ...]:
+    return tuple(value for name, value in zip(row.keys(), row, strict=True) if name not in without)
 
 
 def found(machine: Machine, word: str) -> set[str]:

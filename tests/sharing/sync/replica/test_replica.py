@@ -10,6 +10,7 @@ import pytest
 
 from engram_py import Draft
 from engram_py.memory.observations.values import Change
+from engram_py.memory.privacy.signatures import Keyring
 from engram_py.sharing.sync.mutation import InvalidEntryError, Mutation, mutation_of, version_digest, version_key
 from tests.sharing.sync.replica import machines as net
 from tests.sharing.sync.replica.conftest import MachineMaker
@@ -473,3 +474,20 @@ def test_what_was_made_personal_here_and_destroyed_here_or_there_is_gone(
 
     assert desk.ids() == laptop.ids() == []
     assert net.contents(desk) == net.contents(laptop) == net.contents(tower)
+
+
+def test_a_row_that_waited_is_not_of_those_whose_rows_it_waited_for(desk: Machine, laptop: Machine) -> None:
+    """Else a stranger's text about a memory would be the user's, once the user's own machine sent that memory."""
+    saved = desk.app.save(Draft("Use WAL", "because"))
+    digest = version_digest("2026-01-01T00:00:00.000Z", "Use WAL", ORDER)
+    key = version_key(saved.sync_id, digest)
+    payload = {"title": "Use WAL", "content": ORDER, "created_at": "2026-01-01T00:00:00.000Z"}
+    stranger = Mutation("version", key, "upsert", "p", payload, "019cadfe38c8-0006-00000000000000aa")
+    laptop.app.replica.apply([stranger], source="git:0", author="mallory", author_name="mallory")
+
+    own = min(Keyring(laptop.app.store.path.parent).own)
+    own_rows = [net.read(text) for text in net.send(desk, laptop).entries]
+    laptop.app.replica.apply(own_rows, source="git:0", author=own, signed_by=own)
+
+    sql = "select arrival is null from observation_versions where content = :text"
+    assert laptop.app.store.value(sql, text=ORDER) == 0

@@ -16,23 +16,36 @@ from engram_py.base.lazy import regex
 from engram_py.base.times import FORMAT_WIDTH, canonical
 from engram_py.memory.anchors.values import LINE_LIMIT, NOT_READ
 from engram_py.memory.anchors.worktree import is_relative
+from engram_py.memory.entities.values import is_edge
 from engram_py.memory.observations.table import Kind
 from engram_py.memory.observations.validation import Prepared, clean_content, prepare
 from engram_py.memory.observations.values import SCOPES, TITLE_LIMIT_CHARS, Draft
 from engram_py.memory.projects.values import slug_project
+from engram_py.memory.relations.values import VERBS
 
 if TYPE_CHECKING:
-    from engram_py.sharing.interchange.values import ObservationIn, OwnAnchor, OwnObservation, OwnSession, SessionIn
+    from engram_py.sharing.sync.replica.models import (
+        ObservationIn,
+        OwnAnchor,
+        OwnObservation,
+        OwnSession,
+        RelationIn,
+        SessionIn,
+    )
 
 EPOCH = "1970-01-01T00:00:00.000Z"
 _OLDEST, _NEWEST = "1970", "9000"
 _MADE_TITLE_CHARS = 80
 _ORG_CHARS = 200
 _MODES = ("shared", "project_owned")
+# What a verdict says in somebody's words.
+_SAID = ("reason", "evidence", "marked_by_actor", "marked_by_kind", "marked_by_model", "session_id")
 _TITLE_READ_CHARS = 4 * TITLE_LIMIT_CHARS
 _DIGEST = regex(r"[0-9a-f]{32}")
 _OBJECT = regex(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _PROBE = regex(r"\d{1,7}\.\d{1,7}\.\d{1,10}")
+# Takes the secrets out of a text; None for an empty one.
+Clean = Callable[[str | None], str | None]
 
 
 def moment_of(*texts: object) -> str | None:
@@ -133,23 +146,39 @@ def observation_columns(
     }
 
 
-def session_columns(
-    row: SessionIn, own: OwnSession | None, clean: Callable[[str | None], str | None], *, now: str
-) -> dict[str, str | None]:
-    """Return the columns of a session, but for when it was updated. ``clean`` takes the secrets out of a text."""
+def session_columns(row: SessionIn, own: OwnSession | None, clean: Clean, *, now: str) -> dict[str, str | None]:
+    """Return the columns of a session. ``clean`` takes the secrets out of a text."""
+    started = moment_of(getattr(own, "started_at", None), row.started_at) or now
+    ended = moment_of(getattr(own, "ended_at", None), row.ended_at)
     return {
         "directory": clean(row.directory) or "",
         "agent": clean(getattr(own, "agent", None)) or "",
         "ownership_mode": row.ownership_mode if row.ownership_mode in _MODES else "shared",
-        "started_at": moment_of(getattr(own, "started_at", None), row.started_at) or now,
-        "ended_at": moment_of(getattr(own, "ended_at", None), row.ended_at),
+        "started_at": started,
+        "ended_at": ended,
         "summary": clean(row.summary),
+        "updated_at": moment_of(getattr(own, "updated_at", None), ended) or started,
     }
 
 
-def own_columns(
-    own: OwnObservation, kinds: Mapping[str, Kind], clean: Callable[[str | None], str | None]
-) -> dict[str, Any]:
+def has_verdict(row: RelationIn) -> bool:
+    """Return whether a relation says something that is known here, or asks."""
+    return row.relation in (*VERBS, "pending") or is_edge(row.source_id, row.relation, row.target_id)
+
+
+def relation_columns(row: RelationIn, block: Mapping[str, Any], clean: Clean, *, now: str) -> dict[str, Any]:
+    """Return the columns of a relation. ``block`` has its times to the millisecond."""
+    updated = moment_of(block.get("updated_at"), row.updated_at, row.created_at) or now
+    return {
+        **row.model_dump(include={"source_id", "target_id", "relation", "confidence", "judgment_status"}),
+        **{name: clean(getattr(row, name)) for name in _SAID},
+        "superseded_at": moment_of(block.get("superseded_at"), row.superseded_at),
+        "created_at": moment_of(block.get("created_at"), row.created_at) or updated,
+        "updated_at": updated,
+    }
+
+
+def own_columns(own: OwnObservation, kinds: Mapping[str, Kind], clean: Clean) -> dict[str, Any]:
     """Return columns that Engram does not have. ``clean`` takes the secrets out of a text."""
     takers: dict[Kind, Callable[[Any], Any]] = {"value": lambda value: value, "text": clean, "time": moment_of}
     return {name: takers[kind](getattr(own, name)) for name, kind in kinds.items()}
