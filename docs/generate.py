@@ -26,7 +26,9 @@ from engram_py.base.errors import EngramError, ResponseError
 from engram_py.base.settings import SETTINGS, Setting, Settings, SettingValue
 from engram_py.interfaces.cli.main import cli
 from engram_py.interfaces.http import api  # noqa: F401 - registers the routes
-from engram_py.interfaces.http.routing import OPERATIONS
+from engram_py.interfaces.http.routing import (
+    ROUTES,
+)
 from engram_py.interfaces.mcp import protocol as offers
 from engram_py.interfaces.mcp.profiles import PROFILES, declared
 from engram_py.interfaces.mcp.tool_registry import Tool
@@ -84,7 +86,7 @@ def resources() -> str:
 
 def http_routes() -> str:
     """A table of the routes of `engram serve`."""
-    rows = [(f"`{one.method} {one.path}`", str(one.status), one.summary) for one in OPERATIONS]
+    rows = [(f"`{one.method} {one.path}`", str(one.status), one.summary) for one in ROUTES]
     return table(("route", "status", "what it does"), sorted(rows, key=lambda row: row[0].split()[::-1]))
 
 

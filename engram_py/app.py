@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from engram_py.memory.anchors.anchors import Anchors
     from engram_py.memory.identity.identity import Identity
     from engram_py.memory.observations.browse import Browsing
+    from engram_py.memory.observations.listing import HandEditLine
     from engram_py.memory.observations.usage import Usage
     from engram_py.memory.observations.values import Detail, Draft, Saved
     from engram_py.memory.privacy.switches import Switches
@@ -207,6 +208,7 @@ class Engram:
             usage=self.usage,
             switches=self.switches,
             proposals=_proposals,
+            hand_edits=_hand_edits,
         )
 
     @cached_property
@@ -881,6 +883,12 @@ def _proposals() -> Proposals:
     from engram_py.guidance.guards import proposals  # for texts that may hold a rule alone
 
     return proposals
+
+
+def _hand_edits(store: Store, *, projects: Sequence[str] | None, limit: int) -> Sequence[HandEditLine]:
+    from engram_py.sharing.sync.git.table import hand_edits  # for a review alone
+
+    return hand_edits(store, projects=projects, limit=limit)
 
 
 def _fill(folder: Path, directory: Path, lessons: Sequence[Lesson]) -> None:

@@ -28,7 +28,9 @@ from engram_py.base.reasons import PYTHON, sentence
 from engram_py.base.reasons import operation as python_call
 from engram_py.interfaces.cli.main import cli
 from engram_py.interfaces.cli.observations import save_command, update_command
-from engram_py.interfaces.http.routing import OPERATIONS
+from engram_py.interfaces.http.routing import (
+    ROUTES,
+)
 from engram_py.interfaces.mcp.profiles import declared
 from engram_py.interfaces.operations import SAVE, UPDATE, Operation
 from engram_py.interfaces.wording import render
@@ -309,7 +311,7 @@ def test_every_door_takes_every_field_of_a_save_and_an_update(
     operation: Operation[Any], made: type[Draft | Change], tool: str, route: str, command: click.Command
 ) -> None:
     named = {one.name for one in operation.parameters} - {"id", "project", "session_id"}
-    [declared_route] = [one for one in OPERATIONS if one.name == route]
+    [declared_route] = [one for one in ROUTES if one.name == route]
     assert named <= set(made.__match_args__)
     assert named <= declared()[tool].arguments.keys()
     assert named <= declared_route.models["body"].model_fields.keys()

@@ -15,7 +15,7 @@ from engram_py.base.reasons import Sentence, operation, sentence
 from engram_py.base.text.words import jaccard, shingles
 from engram_py.base.times import to_text
 from engram_py.guidance.context import table
-from engram_py.guidance.context.named import named_in
+from engram_py.guidance.context.named_entities import named_in
 from engram_py.guidance.context.prompt_gate import LookedUp, asks_something, covers, look_up, plain_words
 from engram_py.guidance.context.visibility import Build, VisibilityFilter, handle
 from engram_py.memory.identity import table as identity_table

@@ -20,7 +20,9 @@ from engram_py.base.dataclass import asdict, dataclass
 from engram_py.base.errors import InvalidTopicKeyError
 from engram_py.base.text.normalize import normalize_topic_key
 from engram_py.interfaces.http.errors import HttpError, UnauthorizedError
-from engram_py.interfaces.http.routing import Operation
+from engram_py.interfaces.http.routing import (
+    Route,
+)
 
 MCP, PAGE, ENTRANCE, ASSETS = "/mcp", "/ui", "/ui/enter", "/ui/static"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -147,7 +149,7 @@ def is_personal(values: Mapping[str, Any]) -> bool:
     return scope == "personal" or kind == "identity" or topic.startswith("identity/")
 
 
-def check_asked(app: Engram, found: Operation, given: Mapping[str, Mapping[str, Any]]) -> None:
+def check_asked(app: Engram, found: Route, given: Mapping[str, Mapping[str, Any]]) -> None:
     """Refuse a program what is personal: a value that says so, or the id of such an observation.
 
     Raises UnauthorizedError.

@@ -21,13 +21,15 @@ from engram_py.base.errors import EngramError
 from engram_py.interfaces.http import errors, openapi  # noqa: F401 - the description of all routes registers them
 from engram_py.interfaces.http.admission import check_asked, given_to_asker, remember_asker
 from engram_py.interfaces.http.answers import Notes, header
-from engram_py.interfaces.http.routing import (
+from engram_py.interfaces.http.parameters import (
     LENIENT,
-    Operation,
     app_in,
+)
+from engram_py.interfaces.http.routing import (
+    Route,
     fields_of,
     given_once,
-    operations_at,
+    routes_at,
 )
 from engram_py.interfaces.mcp.tool_calls import count_answer
 from engram_py.interfaces.shared_arguments import mended_names, unknown_names
@@ -73,16 +75,16 @@ class Api:
             found, _ = self._found(Request(scope))
         except errors.HttpError:
             return ""
-        return found.route
+        return found.address
 
-    def _found(self, request: Request) -> tuple[Operation, dict[str, str]]:
+    def _found(self, request: Request) -> tuple[Route, dict[str, str]]:
         raw = request.scope.get("raw_path") or request.url.path.encode()
         shown = raw.decode("ascii", "replace")
         try:
             parts = [unquote(part, errors="strict") for part in shown.strip("/").split("/")]
         except UnicodeDecodeError as exc:
             raise errors.InvalidPathError("not UTF-8") from exc
-        methods = operations_at(parts) if not shown.startswith("//") else {}
+        methods = routes_at(parts) if not shown.startswith("//") else {}
         if not methods:
             raise errors.HttpError(
                 f"nothing is at {shown[:200]}",
@@ -102,7 +104,7 @@ class Api:
             )
         return methods[method]
 
-    def _run(self, found: Operation, path: dict[str, str], query: bytes, body: bytes) -> Response:
+    def _run(self, found: Route, path: dict[str, str], query: bytes, body: bytes) -> Response:
         given = {"path": path, "query": given_once(fields_of(query), found.models["query"])}
         if "body" in found.models:
             given["body"] = body_of(body)
@@ -119,7 +121,7 @@ class Api:
         if found.path not in _FOR_PROGRAMS:
             named = (getattr(parts.get(part), "session_id", None) for part in ("body", "query"))
             session_id = next(filter(None, named), None)
-            count_answer(app, "http", found.route, len(answer), session_id=session_id, shown=shown)
+            count_answer(app, "http", found.address, len(answer), session_id=session_id, shown=shown)
         return as_json(answer, found.status, {**(found.headers or {}), **header(notes)})
 
 
@@ -169,7 +171,7 @@ def _check_media_type(request: Request) -> None:
 # --- what of a request was not read -------------------------------------------------------------------------
 
 
-def _unread(found: Operation, given: Mapping[str, Mapping[str, Any]]) -> Notes:
+def _unread(found: Route, given: Mapping[str, Mapping[str, Any]]) -> Notes:
     """Return a sentence for each parameter and field that nobody knows, and for each value that meant the default."""
     query, model = given["query"], found.models["query"]
     notes = _unknown(query, model, found, kind="parameter") + _unread_values(model, query)
@@ -179,7 +181,7 @@ def _unread(found: Operation, given: Mapping[str, Mapping[str, Any]]) -> Notes:
     return notes + (mended_names(given["body"]) if found.lenient else [])
 
 
-def _unknown(given: Mapping[str, Any], model: type[BaseModel], found: Operation, *, kind: str) -> Notes:
+def _unknown(given: Mapping[str, Any], model: type[BaseModel], found: Route, *, kind: str) -> Notes:
     known = {field.alias or name for name, field in model.model_fields.items()}
     filters = [one for one in given if found.path == SEARCH and one in FILTERS and one not in known]
     notes = unknown_names((one for one in given if one not in filters), known, kind=kind)

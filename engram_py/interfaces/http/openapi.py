@@ -18,7 +18,14 @@ from engram_py.interfaces.http import (  # noqa: F401 - each module of routes re
     routes_search,
     routes_sessions,
 )
-from engram_py.interfaces.http.routing import OPERATIONS, PROJECT, Operation, operation
+from engram_py.interfaces.http.parameters import (
+    PROJECT,
+)
+from engram_py.interfaces.http.routing import (
+    ROUTES,
+    Route,
+    route,
+)
 from engram_py.memory.observations.values import SCOPES
 from engram_py.memory.relations.values import VERBS
 
@@ -52,7 +59,7 @@ STATUSES = {
 _ALWAYS = (400, 401, 403, 421, 500, 503)
 
 
-@operation("GET", "/openapi.json")
+@route("GET", "/openapi.json")
 def openapi(app: Engram) -> object:
     """This description."""
     return document()
@@ -61,14 +68,14 @@ def openapi(app: Engram) -> object:
 @cache
 def document() -> dict[str, Any]:
     """Return the OpenAPI document of all routes: what they take, what they answer, how they refuse."""
-    bodies = [each.models["body"] for each in OPERATIONS if "body" in each.models]
+    bodies = [each.models["body"] for each in ROUTES if "body" in each.models]
     _, definitions = models_json_schema([(model, "validation") for model in bodies], ref_template=_REFERENCE)
     schemas: dict[str, Any] = {"Error": ERROR}
     for name, schema in definitions["$defs"].items():
         schemas[name] = schema
         _narrow(schema.get("properties", {}))
     paths: dict[str, Any] = {}
-    for each in OPERATIONS:
+    for each in ROUTES:
         paths.setdefault(each.path, {})[each.method.lower()] = _described(each, schemas)
     return {
         "openapi": "3.1.0",
@@ -109,7 +116,7 @@ def _narrow(properties: dict[str, Any]) -> None:
                 kind.update(more)
 
 
-def _described(one: Operation, schemas: dict[str, Any]) -> dict[str, Any]:
+def _described(one: Route, schemas: dict[str, Any]) -> dict[str, Any]:
     described: dict[str, Any] = {
         "operationId": one.name,
         "summary": one.summary,
@@ -128,7 +135,7 @@ def _described(one: Operation, schemas: dict[str, Any]) -> dict[str, Any]:
     return described
 
 
-def _parameters(one: Operation, part: str) -> Iterator[dict[str, Any]]:
+def _parameters(one: Route, part: str) -> Iterator[dict[str, Any]]:
     model = one.models.get(part)
     if model is None:
         return
@@ -150,7 +157,7 @@ def _plain(schema: dict[str, Any]) -> dict[str, Any]:
     return beside | kinds[0] if len(kinds) == 1 else schema
 
 
-def _responses(one: Operation, schemas: dict[str, Any]) -> dict[str, Any]:
+def _responses(one: Route, schemas: dict[str, Any]) -> dict[str, Any]:
     answer = one.answer.json_schema(mode="serialization", ref_template=_REFERENCE)
     schemas |= answer.pop("$defs", {})
     told: dict[str, Any] = {str(one.status): {"description": "Done.", "content": _json(answer)}}

@@ -9,7 +9,15 @@ from pydantic import Field
 
 from engram_py.app import Engram
 from engram_py.interfaces.http.answers import Answer, DeletedOut, shown
-from engram_py.interfaces.http.routing import InProject, InScope, InScopeOfSession, InSession, operation
+from engram_py.interfaces.http.parameters import (
+    InProject,
+    InScope,
+    InScopeOfSession,
+    InSession,
+)
+from engram_py.interfaces.http.routing import (
+    route,
+)
 from engram_py.interfaces.operations import (
     ADD_FACT,
     ADD_NOTE,
@@ -53,49 +61,49 @@ FactSavedOut = shown(
 )
 
 
-@operation("GET", "/entities", EntitiesOut, errors=(409,), of=LIST_ENTITIES)
+@route("GET", "/entities", EntitiesOut, errors=(409,), of=LIST_ENTITIES)
 def list_entities(app: Engram, place: InScope, **given: Any) -> object:
     """The entities of a project, by slug."""
     return LIST_ENTITIES(app, given | place.where)
 
 
-@operation("GET", "/entities/{entity}", EntityDetailOut, errors=(404, 409), of=SHOW_ENTITY)
+@route("GET", "/entities/{entity}", EntityDetailOut, errors=(404, 409), of=SHOW_ENTITY)
 def show_entity(app: Engram, place: InScope, **given: Any) -> object:
     """One entity: its summary, facts, edges, and what mentions it."""
     return SHOW_ENTITY(app, given | place.where)
 
 
-@operation("GET", "/entities/{entity}/graph", Graph, errors=(404, 409), of=ENTITY_GRAPH)
+@route("GET", "/entities/{entity}/graph", Graph, errors=(404, 409), of=ENTITY_GRAPH)
 def entity_graph(app: Engram, place: InScope, **given: Any) -> object:
     """The entities connected to one, the nearest first."""
     return ENTITY_GRAPH(app, given | place.where)
 
 
-@operation("POST", "/entities/{entity}/links", Linked, status=201, errors=(409,), of=LINK_ENTITIES)
+@route("POST", "/entities/{entity}/links", Linked, status=201, errors=(409,), of=LINK_ENTITIES)
 def link_entity(app: Engram, place: InScopeOfSession, **given: Any) -> object:
     """Connect it with another; the fact that says so is kept too, and the edge lasts as long as the fact."""
     return LINK_ENTITIES(app, given | place.where)
 
 
-@operation("POST", "/entities/{entity}/aliases", EntityChanged, errors=(404, 409), of=ALIAS_ENTITY)
+@route("POST", "/entities/{entity}/aliases", EntityChanged, errors=(404, 409), of=ALIAS_ENTITY)
 def alias_entity(app: Engram, place: InScopeOfSession, aliases: list[str] | None = None, **given: Any) -> object:
     """Give it more names; each of them finds it."""
     return ALIAS_ENTITY(app, given | place.where | {"aliases": aliases or []})
 
 
-@operation("POST", "/entities/{entity}/merge", EntityChanged, errors=(404, 409), of=MERGE_ENTITIES)
+@route("POST", "/entities/{entity}/merge", EntityChanged, errors=(404, 409), of=MERGE_ENTITIES)
 def merge_entity(app: Engram, place: InScopeOfSession, **given: Any) -> object:
     """Merge it into another one, which gets the names, facts and edges of both."""
     return MERGE_ENTITIES(app, given | place.where)
 
 
-@operation("POST", "/entities/{entity}/archive", EntityChanged, errors=(404, 409), of=ARCHIVE_ENTITY)
+@route("POST", "/entities/{entity}/archive", EntityChanged, errors=(404, 409), of=ARCHIVE_ENTITY)
 def archive_entity(app: Engram, place: InScopeOfSession, **given: Any) -> object:
     """Archive it, or restore it; its facts stay."""
     return ARCHIVE_ENTITY(app, given | place.where)
 
 
-@operation("POST", "/facts", FactSavedOut, status=201, errors=(409,), of=ADD_FACT)
+@route("POST", "/facts", FactSavedOut, status=201, errors=(409,), of=ADD_FACT)
 def save_fact(
     app: Engram,
     place: InScopeOfSession,
@@ -106,7 +114,7 @@ def save_fact(
     return ADD_FACT(app, given | place.where, checked=validate_ is not False)
 
 
-@operation("GET", "/facts", [Fact], errors=(409,), of=LIST_FACTS)
+@route("GET", "/facts", [Fact], errors=(409,), of=LIST_FACTS)
 def list_facts(app: Engram, place: InScope, **given: Any) -> object:
     """The facts about an entity, the latest first."""
     return LIST_FACTS(app, given | place.where).items
@@ -126,31 +134,31 @@ StatementSavedOut = shown(Saved, "id outcome scope project warnings", name="Stat
 ProfileOut = shown(Profile, "id text scope project origin written_at")
 
 
-@operation("GET", "/identity", [Statement], errors=(409,), of=LIST_STATEMENTS)
+@route("GET", "/identity", [Statement], errors=(409,), of=LIST_STATEMENTS)
 def list_identity(app: Engram, place: InProject, scope: Scope = None, **given: Any) -> object:
     """The statements about the user: those for every project, then this project's."""
     return LIST_STATEMENTS(app, given | place.where | {"scope": scope}).items
 
 
-@operation("POST", "/identity", StatementSavedOut, status=201, errors=(409,), of=ADD_STATEMENT)
+@route("POST", "/identity", StatementSavedOut, status=201, errors=(409,), of=ADD_STATEMENT)
 def add_identity(app: Engram, place: InSession, scope: Scope = None, **given: Any) -> object:
     """Keep a sentence that every context begins with; a repeated one is kept once."""
     return ADD_STATEMENT(app, given | place.where | {"scope": scope})
 
 
-@operation("DELETE", "/identity/{statement}", DeletedOut, errors=(404, 409), of=REMOVE_STATEMENT)
+@route("DELETE", "/identity/{statement}", DeletedOut, errors=(404, 409), of=REMOVE_STATEMENT)
 def remove_identity(app: Engram, place: InProject, scope: Scope = None, **given: Any) -> object:
     """Hide a statement, by its id or its text."""
     return DeletedOut(id=REMOVE_STATEMENT(app, given | place.where).id, status="deleted", hard_delete=False)
 
 
-@operation("GET", "/identity/profile", ProfileOut, errors=(409,), of=SHOW_PROFILE)
+@route("GET", "/identity/profile", ProfileOut, errors=(409,), of=SHOW_PROFILE)
 def read_profile(app: Engram, place: InProject, scope: Scope = None, **given: Any) -> object:
     """The user in a few lines, or with scope project how to work with them there."""
     return SHOW_PROFILE(app, given | place.where | {"scope": scope})
 
 
-@operation("PUT", "/identity/profile", StatementSavedOut, errors=(409,), of=WRITE_PROFILE)
+@route("PUT", "/identity/profile", StatementSavedOut, errors=(409,), of=WRITE_PROFILE)
 def write_profile(app: Engram, place: InSession, scope: Scope = None, **given: Any) -> object:
     """Write the profile anew; upkeep does not change it then."""
     return WRITE_PROFILE(app, given | place.where | {"scope": scope})
@@ -175,32 +183,32 @@ FileOut = shown(
 )
 
 
-@operation("POST", "/notes", NoteSavedOut, status=201, errors=(409,), of=ADD_NOTE)
+@route("POST", "/notes", NoteSavedOut, status=201, errors=(409,), of=ADD_NOTE)
 def save_note(app: Engram, place: InSession, **given: Any) -> object:
     """Append a note to today's."""
     return ADD_NOTE(app, given | place.where)
 
 
-@operation("GET", "/notes", [Note], errors=(409,), of=LIST_NOTES)
+@route("GET", "/notes", [Note], errors=(409,), of=LIST_NOTES)
 def list_notes(app: Engram, place: InProject, **given: Any) -> object:
     """The notes of a day, oldest first."""
     return LIST_NOTES(app, given | place.where).items
 
 
-@operation("GET", "/vault", VaultOut, errors=(404, 409))
+@route("GET", "/vault", VaultOut, errors=(404, 409))
 def vault_status(app: Engram, place: InProject) -> object:
     """What is not imported from the vault yet, or not written to it. `edited`: by a person since the last export.
     `behind`: the memory changed since. `own`: files of the person."""
     return app.vault.status(**place.where)
 
 
-@operation("POST", "/vault/export", ExportedOut, errors=(404, 409))
+@route("POST", "/vault/export", ExportedOut, errors=(404, 409))
 def export_vault(app: Engram, place: InProject) -> object:
     """Write the memory into the vault."""
     return app.vault.export(**place.where)
 
 
-@operation("POST", "/vault/import", ImportedOut, errors=(404, 409))
+@route("POST", "/vault/import", ImportedOut, errors=(404, 409))
 def import_vault(
     app: Engram,
     place: InProject,
@@ -217,7 +225,7 @@ class MemoryOut(Answer):
     counts: dict[str, int]
 
 
-@operation("GET", "/api/memory", MemoryOut, errors=(404, 409))
+@route("GET", "/api/memory", MemoryOut, errors=(404, 409))
 def memory_overview(app: Engram, place: InProject) -> object:
     """An overview for clients of the program Aurelius: entities, days with notes, and counts of each kind."""
     found = app.entities.listed(archived=True, **place.where)
@@ -227,7 +235,7 @@ def memory_overview(app: Engram, place: InProject) -> object:
     return MemoryOut(entities=entities, notes=days, counts={**kinds, "notes": len(days)})
 
 
-@operation("GET", "/api/memory/{path}", MemoryPath, errors=(404, 409))
+@route("GET", "/api/memory/{path}", MemoryPath, errors=(404, 409))
 def memory_path(
     app: Engram, path: Annotated[str, Field(description="As in life/areas/people/alice/items.json.")], place: InProject
 ) -> object:
@@ -235,13 +243,13 @@ def memory_path(
     return app.vault_files.at(path, **place.where)
 
 
-@operation("POST", "/memory/file", FileWrittenOut, status=201, errors=(409,), of=WRITE_FILE)
+@route("POST", "/memory/file", FileWrittenOut, status=201, errors=(409,), of=WRITE_FILE)
 def write_file(app: Engram, place: InProject, **given: Any) -> object:
     """Write or append a Markdown, text or JSON file of the vault; none that is hidden."""
     return WRITE_FILE(app, given | place.where)
 
 
-@operation("GET", "/memory/file", FileOut, errors=(409,), of=LIST_FILES)
+@route("GET", "/memory/file", FileOut, errors=(409,), of=LIST_FILES)
 def read_file(
     app: Engram,
     place: InProject,

@@ -10,7 +10,7 @@ from engram_py.app import Engram
 from engram_py.base.errors import InvalidArgumentError
 from engram_py.interfaces.http.answers import Answer, DeletedOut, Notes, ObservationOut, Text, limited, shown
 from engram_py.interfaces.http.errors import HttpError
-from engram_py.interfaces.http.routing import (
+from engram_py.interfaces.http.parameters import (
     Id,
     InSession,
     Listed,
@@ -19,8 +19,10 @@ from engram_py.interfaces.http.routing import (
     ProjectsQuery,
     Start,
     Switch,
-    operation,
     selected,
+)
+from engram_py.interfaces.http.routing import (
+    route,
 )
 from engram_py.interfaces.operations import COMPARE, JUDGE, SAVE, UPDATE
 from engram_py.interfaces.wording import render
@@ -49,20 +51,20 @@ SavedOut = shown(
 CapturedOut = shown(CapturedLearnings, "extracted saved duplicates ids project warnings", name="CapturedOut")
 
 
-@operation("POST", "/observations", SavedOut, status=201, errors=(409,), of=SAVE)
+@route("POST", "/observations", SavedOut, status=201, errors=(409,), of=SAVE)
 def save_observation(app: Engram, place: InSession, **given: Any) -> object:
     """Save an observation, or add it to one that says the same: `outcome` is added, updated or duplicate. A missing
     session is created."""
     return SavedOut.of(SAVE(app, given | place.where), status="saved")
 
 
-@operation("POST", "/observations/passive", CapturedOut, errors=(409,))
+@route("POST", "/observations/passive", CapturedOut, errors=(409,))
 def capture_passive(app: Engram, place: InSession, content: str | None = None, source: str | None = None) -> object:
     """Keep the items of a text's Key Learnings section; a text without one saves nothing."""
     return app.episodes.capture(content or "", source=source, **place.where)
 
 
-@operation("GET", "/observations", [ObservationOut], errors=(404, 409))
+@route("GET", "/observations", [ObservationOut], errors=(404, 409))
 def list_observations(
     app: Engram,
     listed: Listed,
@@ -81,7 +83,7 @@ def list_observations(
     return [ObservationOut.of(row, superseded_by=replaced.get(row.id)) for row in rows]
 
 
-@operation("GET", "/observations/recent", [ObservationOut], errors=(404, 409))
+@route("GET", "/observations/recent", [ObservationOut], errors=(404, 409))
 def recent_observations(app: Engram, listed: Listed, notes: Notes, scope: Scope = None) -> object:
     """The observations changed last, 20 unless `limit` says otherwise, at most 500."""
     return list_observations(app, listed, notes, scope)
@@ -92,7 +94,7 @@ class SaveResult(Answer):
     status: Literal["committed"] = "committed"
 
 
-@operation("GET", "/observations/save-result", SaveResult, errors=(404, 410))
+@route("GET", "/observations/save-result", SaveResult, errors=(404, 410))
 def save_result(app: Engram, operation_id: Needed) -> object:
     """The result of the save with this `operation_id`, if its answer was lost; 410 if it was deleted since."""
     found = committed(app.store, operation_id)
@@ -106,14 +108,14 @@ def save_result(app: Engram, operation_id: Needed) -> object:
     return SaveResult(id=found)
 
 
-@operation("GET", "/observations/{id}", ObservationOut, errors=(404,))
+@route("GET", "/observations/{id}", ObservationOut, errors=(404,))
 def get_observation(app: Engram, id: Id) -> object:
     """One whole observation."""
     found = app.observations.get(id)
     return ObservationOut.of(found.observation, state=found.state, superseded_by=replacement(found.relations))
 
 
-@operation("PATCH", "/observations/{id}", ObservationOut, errors=(404, 409), of=UPDATE)
+@route("PATCH", "/observations/{id}", ObservationOut, errors=(404, 409), of=UPDATE)
 def update_observation(
     app: Engram, id: Id, project: str | None = None, expected_project: Owner = None, **given: Any
 ) -> object:
@@ -134,7 +136,7 @@ def _whole(app: Engram, observation_id: int) -> ObservationOut:
     return ObservationOut.of(rows[0], superseded_by=app.relations.replacements(rows).get(observation_id))
 
 
-@operation("DELETE", "/observations/{id}", DeletedOut, errors=(404, 409))
+@route("DELETE", "/observations/{id}", DeletedOut, errors=(404, 409))
 def delete_observation(
     app: Engram,
     id: Id,
@@ -147,7 +149,7 @@ def delete_observation(
     return DeletedOut(id=deleted.id, status="deleted", hard_delete=deleted.hard)
 
 
-@operation("POST", "/observations/{id}/undelete", ObservationOut, errors=(404, 409))
+@route("POST", "/observations/{id}/undelete", ObservationOut, errors=(404, 409))
 def undelete_observation(app: Engram, id: Id) -> object:
     """Bring back an observation that was deleted, but not destroyed. Doing it twice changes nothing."""
     app.observations.undelete(id)
@@ -159,13 +161,13 @@ class PinnedOut(Answer):
     pinned: bool
 
 
-@operation("PUT", "/observations/{id}/pin", PinnedOut, errors=(404,))
+@route("PUT", "/observations/{id}/pin", PinnedOut, errors=(404,))
 def pin_observation(app: Engram, id: Id) -> object:
     """Keep an observation on top of every context. Pinning twice changes nothing."""
     return app.observations.pin(id)
 
 
-@operation("DELETE", "/observations/{id}/pin", PinnedOut, errors=(404,))
+@route("DELETE", "/observations/{id}/pin", PinnedOut, errors=(404,))
 def unpin_observation(app: Engram, id: Id) -> object:
     """Stop keeping an observation on top."""
     return app.observations.pin(id, pinned=False)
@@ -229,7 +231,7 @@ class ReplayedOut(Answer):
     dead: int
 
 
-@operation("GET", "/conflicts", RelationsOut, errors=(404, 409))
+@route("GET", "/conflicts", RelationsOut, errors=(404, 409))
 def list_conflicts(
     app: Engram,
     listed: Listed,
@@ -251,7 +253,7 @@ def list_conflicts(
     )
 
 
-@operation("GET", "/conflicts/stats", RelationStatsOut, errors=(404, 409))
+@route("GET", "/conflicts/stats", RelationStatsOut, errors=(404, 409))
 def conflict_stats(app: Engram, projects: ProjectsQuery) -> object:
     """How many relations there are of each verb and of each state."""
     where = selected(app, projects)
@@ -260,7 +262,7 @@ def conflict_stats(app: Engram, projects: ProjectsQuery) -> object:
     return RelationStatsOut.of(found, project=where.name, **counts)
 
 
-@operation("GET", "/conflicts/deferred", DeferredOut)
+@route("GET", "/conflicts/deferred", DeferredOut)
 def list_deferred(
     app: Engram, notes: Notes, status: str | None = None, limit: Most = None, offset: Start = None
 ) -> object:
@@ -272,25 +274,25 @@ def list_deferred(
     return DeferredOut(total=total, limit=limit, rows=rows)
 
 
-@operation("POST", "/conflicts/deferred/replay", ReplayedOut)
+@route("POST", "/conflicts/deferred/replay", ReplayedOut)
 def replay_deferred(app: Engram) -> object:
     """Apply what sync could not apply yet."""
     return app.autosync.replay()
 
 
-@operation("POST", "/conflicts/judge", JudgedOut, errors=(404,), of=JUDGE)
+@route("POST", "/conflicts/judge", JudgedOut, errors=(404,), of=JUDGE)
 def judge_conflict(app: Engram, **given: Any) -> object:
     """Give a verdict on a relation that a save asked about."""
     return JudgedOut(relation=render.to_json(JUDGE(app, given), "http"))
 
 
-@operation("POST", "/conflicts/compare", ComparedOut, errors=(404,), of=COMPARE)
+@route("POST", "/conflicts/compare", ComparedOut, errors=(404,), of=COMPARE)
 def compare_memories(app: Engram, **given: Any) -> object:
     """Give a verdict on any two observations of one project."""
     return COMPARE(app, given)
 
 
-@operation("POST", "/conflicts/scan", ScannedOut, errors=(404, 409))
+@route("POST", "/conflicts/scan", ScannedOut, errors=(404, 409))
 def scan_conflicts(
     app: Engram,
     project: str | None = None,
@@ -322,7 +324,7 @@ def scan_conflicts(
     return ScannedOut.of(done, **more, semantic_judged=0, semantic_skipped=0, semantic_errors=0)
 
 
-@operation("GET", "/conflicts/{relation_id}", RelationDetail, errors=(404,))
+@route("GET", "/conflicts/{relation_id}", RelationDetail, errors=(404,))
 def get_conflict(app: Engram, relation_id: Id) -> object:
     """One relation with the titles of both ends."""
     found = app.relations.get(relation_id)

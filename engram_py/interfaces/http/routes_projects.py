@@ -13,7 +13,16 @@ from engram_py.base.database.runs import Run
 from engram_py.base.errors import InvalidArgumentError
 from engram_py.interfaces.http.answers import Answer, Time, in_words, shown, whole
 from engram_py.interfaces.http.errors import HttpError
-from engram_py.interfaces.http.routing import InProject, Needed, ProjectsQuery, Whole, operation, selected
+from engram_py.interfaces.http.parameters import (
+    InProject,
+    Needed,
+    ProjectsQuery,
+    Whole,
+    selected,
+)
+from engram_py.interfaces.http.routing import (
+    route,
+)
 from engram_py.interfaces.wording.reasons import spelled
 from engram_py.memory.observations.listing import Stats
 from engram_py.memory.projects.values import ProjectLine, normalize_project
@@ -79,7 +88,7 @@ class RescueOut(Answer):
     reconciliation_status: str = "nothing to reconcile: every record has an owner"
 
 
-@operation("GET", "/project/current", CurrentOut)
+@route("GET", "/project/current", CurrentOut)
 def current_project(app: Engram, cwd: str | None = None) -> object:
     """Which project a directory belongs to. Several candidates are no error: the body says so."""
     found = app.projects.current()
@@ -99,14 +108,14 @@ class ProjectsOut(Answer):
     count: int
 
 
-@operation("GET", "/projects", ProjectsOut)
+@route("GET", "/projects", ProjectsOut)
 def list_projects(app: Engram) -> object:
     """All projects with memory, the most recently active first."""
     lines = app.projects.list()
     return {"projects": lines, "count": len(lines)}
 
 
-@operation("GET", "/sync/status", SyncOut, errors=(404, 409))
+@route("GET", "/sync/status", SyncOut, errors=(404, 409))
 def sync_status(app: Engram, projects: ProjectsQuery) -> object:
     """The state of background sync with a server."""
     if selected(app, projects).all_projects:
@@ -145,7 +154,7 @@ class MergeAsked(BaseModel):
     confirmed: bool
 
 
-@operation("POST", "/projects/merge", MergedOut, most_body=RESCUE_BODY, errors=(404,))
+@route("POST", "/projects/merge", MergedOut, most_body=RESCUE_BODY, errors=(404,))
 def merge_projects(app: Engram, asked: MergeAsked) -> object:
     """Move all of some projects into another; the old names go on working."""
     if not asked.confirmed:
@@ -165,7 +174,7 @@ def merge_projects(app: Engram, asked: MergeAsked) -> object:
     )
 
 
-@operation("POST", "/projects/rescue-ownership", RescueOut, most_body=RESCUE_BODY)
+@route("POST", "/projects/rescue-ownership", RescueOut, most_body=RESCUE_BODY)
 def rescue_ownership(app: Engram, rescue: Rescue) -> object:
     """For clients of the original Engram: here every record has an owner, so nothing moves. The answer says of each
     selected record whether it is the target's."""
@@ -183,7 +192,7 @@ def rescue_ownership(app: Engram, rescue: Rescue) -> object:
     )
 
 
-@operation("POST", "/projects/migrate", RescueOut, most_body=RESCUE_BODY)
+@route("POST", "/projects/migrate", RescueOut, most_body=RESCUE_BODY)
 def migrate_project(app: Engram, rescue: Rescue) -> object:
     """The older name of /projects/rescue-ownership."""
     return rescue_ownership(app, rescue)
@@ -225,20 +234,20 @@ DoctorOut = shown(Report, "status project summary checks", name="DoctorOut", pro
 StatsOut = shown(Stats, "total_sessions total_observations total_prompts total_relations projects types database_bytes")
 
 
-@operation("GET", "/health", HealthOut)
+@route("GET", "/health", HealthOut)
 def health(app: Engram) -> object:
     """Whether the database answers, and which database it is."""
     return HealthOut(status="ok", service="engram", version=__version__, instance_id=app.browsing.instance())
 
 
-@operation("GET", "/stats", StatsOut, errors=(404, 409))
+@route("GET", "/stats", StatsOut, errors=(404, 409))
 def stats(app: Engram, projects: ProjectsQuery) -> object:
     """Counts of what is kept."""
     where = selected(app, projects)
     return app.statistics.count(None if where.all_projects else where.name)
 
 
-@operation("GET", "/doctor", DoctorOut, errors=(404, 409))
+@route("GET", "/doctor", DoctorOut, errors=(404, 409))
 def doctor(app: Engram, projects: ProjectsQuery, check: str | None = None) -> object:
     """Diagnose the database; nothing is changed. `check` runs only one. The original Engram's checks are included."""
     where = selected(app, projects)
@@ -275,7 +284,7 @@ ImportedOut = shown(
 )
 
 
-@operation("GET", "/export", errors=(404, 409), headers=_ATTACHED)
+@route("GET", "/export", errors=(404, 409), headers=_ATTACHED)
 def export(app: Engram, projects: ProjectsQuery) -> object:
     """A project, or with `all_projects` everything, in Engram's export format 0.2.0."""
     where = selected(app, projects)
@@ -284,7 +293,7 @@ def export(app: Engram, projects: ProjectsQuery) -> object:
     return app.transfer.document(project=app.projects.existing(where.name))
 
 
-@operation("POST", "/import", ImportedOut, most_body=IMPORT_BODY)
+@route("POST", "/import", ImportedOut, most_body=IMPORT_BODY)
 def import_export(app: Engram, raw: bytes) -> object:
     """Read an export of Engram (0.1.0, 0.2.0) or of this program: all of it or nothing. Importing it again
     changes nothing.
@@ -303,25 +312,25 @@ HotOut = shown(Hot, "id title kind access_count tier")
 HotReportOut = shown(HotReport, "observations entities total", observations=[HotOut], entities=[HotOut])
 
 
-@operation("POST", "/api/heartbeat", MaintainedOut)
+@route("POST", "/api/heartbeat", MaintainedOut)
 def heartbeat(app: Engram) -> object:
     """Run the upkeep pass `heartbeat`: each step with its counts; one that fails does not stop the others."""
     return app.maintenance.run("heartbeat")
 
 
-@operation("POST", "/maintain/{name}", MaintainedOut)
+@route("POST", "/maintain/{name}", MaintainedOut)
 def maintain(app: Engram, name: Annotated[str, Field(json_schema_extra={"enum": ["distill", *PASSES]})]) -> object:
     """Run a pass of upkeep: distill, heartbeat, consolidate or synthesize."""
     return app.maintenance.run(name)
 
 
-@operation("GET", "/runs", [RunOut])
+@route("GET", "/runs", [RunOut])
 def list_runs(app: Engram, name: str | None = None, limit: Whole = None) -> object:
     """The latest runs of upkeep, newest first."""
     return app.upkeep_reports.runs(name=name or None, limit=limit or 20).runs
 
 
-@operation("GET", "/hot", HotReportOut, errors=(409,))
+@route("GET", "/hot", HotReportOut, errors=(409,))
 def hot(app: Engram, place: InProject, limit: Whole = None) -> object:
     """The memories and the entities that are used most."""
     return app.upkeep_reports.hot(limit=limit or 10, **place.where)

@@ -26,7 +26,7 @@ from engram_py.interfaces.http.answers import (
     in_words,
     shown,
 )
-from engram_py.interfaces.http.routing import (
+from engram_py.interfaces.http.parameters import (
     Id,
     InProject,
     Listed,
@@ -37,8 +37,10 @@ from engram_py.interfaces.http.routing import (
     StrictSwitch,
     Switch,
     Whole,
-    operation,
     selected,
+)
+from engram_py.interfaces.http.routing import (
+    route,
 )
 from engram_py.interfaces.wording import render
 from engram_py.interfaces.wording import search as words
@@ -74,7 +76,7 @@ class SearchQuery(BaseModel):
     collection: str | None = Field(default=None, description=COLLECTION)
 
 
-@operation("GET", "/search", FOUND, errors=(404, 409))
+@route("GET", "/search", FOUND, errors=(404, 409))
 def search(
     app: Engram,
     q: Annotated[Searched, Field(description=QUERY)],
@@ -90,7 +92,7 @@ def search(
     return _answer(app, _found(app, q, listed, asked, wanted, limit, explain=explain), wanted, notes)
 
 
-@operation("GET", "/api/memory/search", list[SearchHit], errors=(404, 409))
+@route("GET", "/api/memory/search", list[SearchHit], errors=(404, 409))
 def search_memory(
     app: Engram, listed: Listed, notes: Notes, q: Annotated[str, Field(description=QUERY)] = ""
 ) -> object:
@@ -99,7 +101,7 @@ def search_memory(
     return search(app, q, listed, SearchQuery(), notes) if q.strip() else []
 
 
-@operation("POST", "/search", FOUND, errors=(404, 409), lenient=True)
+@route("POST", "/search", FOUND, errors=(404, 409), lenient=True)
 def search_long(
     app: Engram,
     asked: SearchQuery,
@@ -220,7 +222,7 @@ class ReviewList(Answer):
     edited: list[HandEditOut] | None = None  # type: ignore[valid-type]
 
 
-@operation("GET", "/timeline", TimelineOut, errors=(404,))
+@route("GET", "/timeline", TimelineOut, errors=(404,))
 def timeline(
     app: Engram,
     observation_id: Annotated[Id, Field(description="The observation.")],
@@ -252,7 +254,7 @@ def timeline(
     )
 
 
-@operation("GET", "/context", ContextOut, errors=(404, 409))
+@route("GET", "/context", ContextOut, errors=(404, 409))
 def context(
     app: Engram,
     projects: ProjectsQuery,
@@ -284,7 +286,7 @@ def context(
     return ContextOut(context=text)
 
 
-@operation("GET", "/context/compaction", ContextOut, errors=(404,))
+@route("GET", "/context/compaction", ContextOut, errors=(404,))
 def compaction_context(
     app: Engram, session_id: Annotated[Needed, Field(description="The compacted session.")]
 ) -> object:
@@ -292,7 +294,7 @@ def compaction_context(
     return ContextOut(context=_text(app, app.session_memory.own(session_id)))
 
 
-@operation("GET", "/review", ReviewList, errors=(404, 409))
+@route("GET", "/review", ReviewList, errors=(404, 409))
 def review(app: Engram, listed: Listed, notes: Notes) -> object:
     """What is due for review: memories with two texts after a merge (``untaken``) or edited by hand (``edited``), the
     longest overdue, then those whose files changed."""
@@ -306,7 +308,7 @@ def review(app: Engram, listed: Listed, notes: Notes) -> object:
     return ReviewList(observations=found, count=len(found), untaken=untaken or None, edited=edited or None)
 
 
-@operation("POST", "/review/mark_reviewed", ReviewOut, errors=(404,))
+@route("POST", "/review/mark_reviewed", ReviewOut, errors=(404,))
 def mark_reviewed(app: Engram, observation_id: int | None = None, id: int | None = None) -> object:
     """Confirm that an observation is still true; the next review date follows from its type."""
     number = observation_id or id
@@ -317,7 +319,7 @@ def mark_reviewed(app: Engram, observation_id: int | None = None, id: int | None
     return ReviewOut.of(row, state=row.state(app.journal.moment()))
 
 
-@operation("POST", "/topic-keys/suggest", Suggestion, errors=(409,))
+@route("POST", "/topic-keys/suggest", Suggestion, errors=(409,))
 def suggest_topic_key(app: Engram, type: str = "", title: str = "", content: str = "") -> object:
     """A stable topic key for a new text, and which observation has it already."""
     if not title.strip() and not content.strip():
@@ -374,7 +376,7 @@ CollectionOut = shown(
 )
 
 
-@operation("GET", "/documents", errors=(404, 409))
+@route("GET", "/documents", errors=(404, 409))
 def open_document(
     app: Engram,
     place: InProject,
@@ -388,7 +390,7 @@ def open_document(
     return render.to_json(app.documents.open(name, first=line, count=count, **place.where), "http")
 
 
-@operation("GET", "/documents/search", errors=(404, 409))
+@route("GET", "/documents/search", errors=(404, 409))
 def search_documents(
     app: Engram,
     place: InProject,
@@ -400,13 +402,13 @@ def search_documents(
     return render.to_json(app.documents.search(q, collection=collection, limit=limit or 10, **place.where), "http")
 
 
-@operation("GET", "/collections", [CollectionOut], errors=(409,))
+@route("GET", "/collections", [CollectionOut], errors=(409,))
 def list_collections(app: Engram, place: InProject) -> object:
     """The collections of the project."""
     return app.documents.collections(**place.where).items
 
 
-@operation("POST", "/collections/update", errors=(404, 409))
+@route("POST", "/collections/update", errors=(404, 409))
 def update_collections(
     app: Engram,
     place: InProject,

@@ -13,8 +13,7 @@ from engram_py.app import Engram
 from engram_py.base.errors import InvalidArgumentError
 from engram_py.interfaces.http.answers import Answer, Notes, SessionOut, SessionSummary, in_words, limited, shown
 from engram_py.interfaces.http.errors import HttpError, SessionScopeError
-from engram_py.interfaces.http.routes_projects import CurrentOut, current_project
-from engram_py.interfaces.http.routing import (
+from engram_py.interfaces.http.parameters import (
     Id,
     InProject,
     InSession,
@@ -23,8 +22,11 @@ from engram_py.interfaces.http.routing import (
     Needed,
     Searched,
     app_in,
-    operation,
     selected,
+)
+from engram_py.interfaces.http.routes_projects import CurrentOut, current_project
+from engram_py.interfaces.http.routing import (
+    route,
 )
 from engram_py.memory.projects.values import normalize_project
 from engram_py.memory.sessions.checkpoints import AgentLine, agents
@@ -75,7 +77,7 @@ FlushDone = shown(Flushed, "sessions busy", sessions=[FlushedSession], name="Flu
 PromptSavedOut = shown(PromptSaved, "id status outcome sync_id project warnings", status=str)
 
 
-@operation("POST", "/sessions", SessionDone, status=201, errors=(409,))
+@route("POST", "/sessions", SessionDone, status=201, errors=(409,))
 def create_session(
     app: Engram,
     id: Needed,
@@ -98,7 +100,7 @@ def create_session(
     return SessionDone(id=state.session.id, status="created", warnings=in_words(state.warnings) or None)
 
 
-@operation("POST", "/sessions/{id}/end", SessionDone)
+@route("POST", "/sessions/{id}/end", SessionDone)
 def end_session(app: Engram, id: str, summary: str | None = None) -> object:
     """End a session. One that was never started counts as ended; `warnings` says so."""
     try:
@@ -108,13 +110,13 @@ def end_session(app: Engram, id: str, summary: str | None = None) -> object:
     return SessionDone(id=state.session.id, status="completed", warnings=in_words(state.warnings) or None)
 
 
-@operation("POST", "/flush", FlushDone, errors=(404,))
+@route("POST", "/flush", FlushDone, errors=(404,))
 def flush_sessions(app: Engram, session_id: Annotated[str | None, Field(description=_AGAIN)] = None) -> object:
     """Summarize sessions that left no summary, now. `busy`: another process does so now."""
     return app.distilling.flush(session_id or None)
 
 
-@operation("GET", "/sessions/recent", [SessionSummary], errors=(404, 409))
+@route("GET", "/sessions/recent", [SessionSummary], errors=(404, 409))
 def recent_sessions(app: Engram, listed: Listed, notes: Notes) -> object:
     """The sessions that were active last, 5 unless `limit` says otherwise."""
     where, limit = selected(app, listed), limited(listed.limit, 5, SESSIONS_MOST, notes)
@@ -127,33 +129,33 @@ def recent_sessions(app: Engram, listed: Listed, notes: Notes) -> object:
     ]
 
 
-@operation("GET", "/sessions/{id}", SessionOut, errors=(404,))
+@route("GET", "/sessions/{id}", SessionOut, errors=(404,))
 def get_session(app: Engram, id: str) -> object:
     """One session."""
     return app.sessions.get(id)
 
 
-@operation("DELETE", "/sessions/{id}", SessionDone, errors=(404, 409))
+@route("DELETE", "/sessions/{id}", SessionDone, errors=(404, 409))
 def delete_session(app: Engram, id: str) -> object:
     """Delete a session and its prompts; one with observations is refused."""
     app.sessions.delete(id)
     return SessionDone(id=id, status="deleted")
 
 
-@operation("POST", "/runtime-sessions/end", SessionDone, errors=(404, 409))
+@route("POST", "/runtime-sessions/end", SessionDone, errors=(404, 409))
 def end_runtime_session(app: Engram, runtime: RuntimeSession, summary: str | None = None) -> object:
     """End an agent's session; the body names its project and the directory it was started in."""
     state = app.sessions.end(_runtime_session(app, runtime), summary=summary)
     return SessionDone(id=state.session.id, status="ended", warnings=in_words(state.warnings) or None)
 
 
-@operation("POST", "/runtime-sessions/resolve", SessionDone, errors=(404, 409))
+@route("POST", "/runtime-sessions/resolve", SessionDone, errors=(404, 409))
 def resolve_runtime_session(app: Engram, runtime: RuntimeSession) -> object:
     """Return the id under which an agent's session is stored; an ended one opens again with the next save."""
     return SessionDone(id=_runtime_session(app, runtime), status="resolved")
 
 
-@operation("POST", "/prompts", PromptSavedOut, status=201, errors=(409,))
+@route("POST", "/prompts", PromptSavedOut, status=201, errors=(409,))
 def save_prompt(app: Engram, place: InSession, content: Needed) -> object:
     """Keep what a user asked for; the same words in the same session are kept once."""
     return PromptSavedOut.of(app.prompts.save(content, **place.where), status="saved")
@@ -177,7 +179,7 @@ class Captured(CurrentOut):
     decision: Literal["capture"] = "capture"
 
 
-@operation("POST", "/prompts/capture-decision", CaptureDecision | Captured)
+@route("POST", "/prompts/capture-decision", CaptureDecision | Captured)
 def decide_capture(app: Engram, asked: CaptureAsked) -> object:
     """Whether a prompt is the user's, and its project. Nothing is stored."""
     there = app_in(app, asked.cwd.strip())
@@ -186,14 +188,14 @@ def decide_capture(app: Engram, asked: CaptureAsked) -> object:
     return Captured.of(current_project(there, asked.cwd.strip()))
 
 
-@operation("GET", "/prompts/recent", [Prompt], errors=(404, 409))
+@route("GET", "/prompts/recent", [Prompt], errors=(404, 409))
 def recent_prompts(app: Engram, listed: Listed, notes: Notes) -> object:
     """The latest prompts, 20 unless `limit` says otherwise."""
     where, limit = selected(app, listed), limited(listed.limit, 20, PROMPTS_MOST, notes)
     return app.prompts.recent(**where.asked, limit=limit)
 
 
-@operation("GET", "/prompts/search", [Prompt], errors=(404, 409))
+@route("GET", "/prompts/search", [Prompt], errors=(404, 409))
 def search_prompts(
     app: Engram, q: Annotated[Searched, Field(description=_EVERY_WORD)], listed: Listed, notes: Notes
 ) -> object:
@@ -202,7 +204,7 @@ def search_prompts(
     return app.searches.prompts(q, **where.asked, limit=limit)
 
 
-@operation("DELETE", "/prompts/{id}", PromptDeleted, errors=(404,))
+@route("DELETE", "/prompts/{id}", PromptDeleted, errors=(404,))
 def delete_prompt(app: Engram, id: Id) -> object:
     """Delete a prompt for good."""
     return PromptDeleted(id=app.prompts.delete(id).id, status="deleted")
@@ -262,7 +264,7 @@ _FLUSH = (
 )
 
 
-@operation("POST", "/memory/ingest", Ingested, errors=(409,))
+@route("POST", "/memory/ingest", Ingested, errors=(409,))
 def ingest(
     app: Engram,
     place: InProject,
@@ -288,13 +290,13 @@ def ingest(
     )
 
 
-@operation("GET", "/agents", [AgentLine])
+@route("GET", "/agents", [AgentLine])
 def list_agents(app: Engram) -> object:
     """The agents of all sessions, the last active first, with counts of their sessions, facts and memories."""
     return agents(app.store)
 
 
-@operation("GET", "/agents/{id}", AgentLine, errors=(404,))
+@route("GET", "/agents/{id}", AgentLine, errors=(404,))
 def get_agent(app: Engram, id: str) -> object:
     """One agent."""
     return agents(app.store, id)[0]
@@ -308,7 +310,7 @@ CheckpointOut = shown(
 )  # its bytes as base64 where they are no text
 
 
-@operation("POST", "/checkpoints", CheckpointLine, status=201, errors=(409,))
+@route("POST", "/checkpoints", CheckpointLine, status=201, errors=(409,))
 def save_checkpoint(
     app: Engram,
     place: InSession,
@@ -319,7 +321,7 @@ def save_checkpoint(
     return app.checkpoints.save(_bytes(content, content_base64), **place.where)
 
 
-@operation("GET", "/checkpoints", [shown(CheckpointLine, _LINE, name="CheckpointListedOut")], errors=(409,))
+@route("GET", "/checkpoints", [shown(CheckpointLine, _LINE, name="CheckpointListedOut")], errors=(409,))
 def list_checkpoints(
     app: Engram,
     place: InSession,
@@ -329,7 +331,7 @@ def list_checkpoints(
     return app.checkpoints.listed(limit=limit or 20, **place.where).items
 
 
-@operation("GET", "/checkpoints/{session_id}", CheckpointOut, errors=(404,))
+@route("GET", "/checkpoints/{session_id}", CheckpointOut, errors=(404,))
 def load_checkpoint(app: Engram, session_id: str) -> object:
     """The latest checkpoint of a session."""
     found = app.checkpoints.load(session_id=session_id)

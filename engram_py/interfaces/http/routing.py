@@ -1,4 +1,4 @@
-"""Routes: what their parameters read, a function for each, and the lookup by path.
+"""Routes: a function for each, what it reads of a request, and the lookup by path.
 
 A parameter that the path names is taken from there. Those of ``_QUERY``, and every parameter of a GET or a DELETE, is
 taken from the query, any other from the JSON body. A parameter whose type is a model stands for the model's fields.
@@ -10,12 +10,11 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
-from typing import Annotated, Any, Self, TypeVar
+from typing import Annotated, Any, TypeVar
 from urllib.parse import parse_qsl, unquote
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError, create_model
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError, create_model
 
-from engram_py.app import Engram
 from engram_py.base.dataclass import dataclass
 from engram_py.base.errors import (
     EmptyFieldError,
@@ -24,175 +23,11 @@ from engram_py.base.errors import (
     InvalidInputError,
     InvalidTextError,
 )
-from engram_py.base.files import expanded
 from engram_py.interfaces.http.answers import answer_type
 from engram_py.interfaces.http.errors import InvalidPathError
-from engram_py.interfaces.operations import OBSERVATION, Parameter
-from engram_py.interfaces.operations import Operation as Shared
+from engram_py.interfaces.http.parameters import SEARCHED, AddressQuery, Body, Needed
+from engram_py.interfaces.operations import OBSERVATION, Operation, Parameter
 from engram_py.interfaces.shared_arguments import as_text, is_text
-from engram_py.memory.projects.values import AmbiguousProjectError, InvalidProjectError
-
-MAX_INTEGER = 2**63 - 1
-MOST_PATH_CHARS = 4_096
-
-
-class AddressQuery(BaseModel):
-    """The part of an address after ``?``. Unknown names are ignored and noted."""
-
-    cwd: str | None = Field(default=None, description="Directory that decides the project; default: the server's.")
-
-
-class Body(BaseModel):
-    """A JSON object. Its types are strict: ``"7"`` is text. Unknown names are ignored and noted, null is left out."""
-
-    model_config = ConfigDict(strict=True)
-
-
-def _whole(value: object) -> object:
-    """Return an integer, None for anything else: Engram takes its own default then."""
-    try:
-        number = int(str(value)) if len(str(value)) <= 20 else None
-    except ValueError:
-        return None
-    return None if number is None else max(-MAX_INTEGER, min(MAX_INTEGER, number))
-
-
-def _most(value: object) -> object:
-    return _start(value) or None
-
-
-def _start(value: object) -> object:
-    number = _whole(value)
-    return number if isinstance(number, int) and number >= 0 else None
-
-
-_TRUE, _FALSE = ("1", "t", "T", "true", "True", "TRUE"), ("0", "f", "F", "false", "False", "FALSE")
-
-
-def _switch(value: object) -> object:
-    return True if value in _TRUE else False if value in _FALSE or value is None else None
-
-
-def _strict_switch(value: object) -> object:
-    if value not in (*_TRUE, *_FALSE):
-        raise ValueError("true or false")
-    return value in _TRUE
-
-
-# Engram ignores what it cannot read of these; so does this server, and notes it.
-LENIENT: dict[Callable[..., Any], str] = {
-    _whole: "a whole number",
-    _most: "a whole number above 0",
-    _start: "zero or a whole number above it",
-    _switch: "true or false",
-}
-Whole = Annotated[int | None, BeforeValidator(_whole)]
-Most = Annotated[int | None, BeforeValidator(_most)]
-Start = Annotated[int | None, BeforeValidator(_start)]
-Switch = Annotated[bool | None, BeforeValidator(_switch)]
-StrictSwitch = Annotated[bool, BeforeValidator(_strict_switch)]
-Id = Annotated[int, Field(ge=1, le=MAX_INTEGER)]
-Needed = Annotated[str, Field(pattern=r"\S")]
-# A name as the description shows it (projects/values.py): no path, no control character, not blank.
-PROJECT = r"^[^\s~./\\\-_\u0000-\u001f\u007f-\u009f][^/\\:\u0000-\u001f\u007f-\u009f]{0,99}$"
-SEARCHED = object()
-"""Marks the text that is searched for: a blank one is an empty query."""
-Searched = Annotated[Needed, SEARCHED]
-
-
-class InProject(BaseModel):
-    """The project that is read or written; "" means none was named."""
-
-    project: Annotated[str | None, BeforeValidator(lambda name: None if name == "" else name)] = Field(
-        default=None, json_schema_extra={"pattern": f"^$|{PROJECT}"}
-    )
-
-    @property
-    def where(self) -> dict[str, Any]:
-        """The project, scope and session that are named, as operations take them."""
-        return self.model_dump(include={"project", "scope", "session_id"})
-
-
-class InScope(InProject):
-    scope: str | None = None
-
-
-class InSession(InProject):
-    session_id: str | None = None
-
-
-class InScopeOfSession(InSession):
-    scope: str | None = None
-
-
-class ProjectsQuery(BaseModel):
-    """The projects of a read: one, or all."""
-
-    project: str | None = Field(
-        default=None, description="The project; default: the project of `cwd`.", json_schema_extra={"pattern": PROJECT}
-    )
-    all_projects: StrictSwitch = Field(default=False, description="Every project; not together with `project`.")
-
-    @classmethod
-    def of(cls, project: str | None, *, all_projects: bool | None) -> Self:
-        """Return the projects that a body names."""
-        return cls.model_construct(project=project, all_projects=bool(all_projects))
-
-
-class Listed(ProjectsQuery):
-    limit: Most = Field(default=None, description="Most results; anything but a number above 0 means the default.")
-
-
-@dataclass(frozen=True, slots=True)
-class Selected:
-    """The project of a read by ``name``, or all of them. ``named`` is set when the caller chose it."""
-
-    name: str
-    all_projects: bool
-    named: str | None
-
-    @property
-    def asked(self) -> dict[str, Any]:
-        """The projects of a read as operations take them."""
-        return {"project": self.named, "all_projects": self.all_projects}
-
-
-def app_in(app: Engram, cwd: str | None) -> Engram:
-    """Return the memory as a caller in ``cwd`` sees it. Raises InvalidArgumentError when that is no absolute path."""
-    if cwd is None or not cwd.strip():
-        return app.for_caller(None)
-    if "\0" in cwd or len(cwd) > MOST_PATH_CHARS or not expanded(cwd).is_absolute():
-        raise InvalidArgumentError("cwd", cwd, expected="an absolute path on this machine")
-    return app.for_caller(expanded(cwd))
-
-
-def selected(app: Engram, projects: ProjectsQuery) -> Selected:
-    """Return the project of a read.
-
-    Raises:
-        InvalidProjectError: it is blank, no name, or came together with ``all_projects``.
-        UnknownProjectError: nothing was ever kept for it.
-        AmbiguousProjectError: none was named, and the directory does not decide.
-    """
-    project = projects.project
-    if projects.all_projects:
-        if project is not None:
-            raise InvalidProjectError(project, "all_projects asks for the others too", hint="leave one of them out")
-        return Selected("", True, None)
-    if project is not None:
-        if not project.strip():
-            raise InvalidProjectError(project, "it is blank")
-        name = app.projects.existing(project)
-        return Selected(name, False, name)
-    here = app.projects.current()
-    if here.project is None:
-        names = here.candidates or tuple(line.name for line in app.projects.list())
-        reason = "this directory does not decide the project"
-        raise AmbiguousProjectError(here.project_path, names[:50], reason)
-    return Selected(here.project, False, None)
-
-
-# --- the table of routes --------------------------------------------------------------------------------------
 
 MOST_BODY = 8 * 1024 * 1024
 MOST_FIELDS = 100
@@ -207,7 +42,7 @@ F = TypeVar("F", bound=Function)
 
 
 @dataclass(frozen=True)
-class Operation:
+class Route:
     """A registered route. ``answers`` is its answer: a model, a value class that goes out whole, or a list of one.
 
     ``of`` is the operation whose parameters it takes besides the function's own; the function is given them by name.
@@ -223,7 +58,7 @@ class Operation:
     most_body: int = MOST_BODY
     lenient: bool = False
     headers: Mapping[str, str] | None = None
-    of: Shared[Any] | None = None
+    of: Operation[Any] | None = None
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
@@ -232,7 +67,7 @@ class Operation:
         return re.compile(re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]*)", written), re.DOTALL)
 
     @property
-    def route(self) -> str:
+    def address(self) -> str:
         """The method and the path, as in ``GET /stats``."""
         return f"{self.method} {self.path}"
 
@@ -335,10 +170,10 @@ def _is_group(kind: object) -> bool:
     return isinstance(kind, type) and issubclass(kind, BaseModel)
 
 
-OPERATIONS: list[Operation] = []
+ROUTES: list[Route] = []
 
 
-def operation(method: str, path: str, answers: Any = dict[str, Any], **more: Any) -> Callable[[F], F]:
+def route(method: str, path: str, answers: Any = dict[str, Any], **more: Any) -> Callable[[F], F]:
     """Register a function of ``app`` and the parameters of a request as the route ``method path``.
 
     Of the value it returns go out the fields that ``answers`` has. One that takes ``notes`` may add to what is told
@@ -346,29 +181,29 @@ def operation(method: str, path: str, answers: Any = dict[str, Any], **more: Any
     """
 
     def register(function: F) -> F:
-        OPERATIONS.append(Operation(method, path, answers, function, **more))
+        ROUTES.append(Route(method, path, answers, function, **more))
         return function
 
     return register
 
 
-def operations_at(parts: Iterable[str]) -> dict[str, tuple[Operation, dict[str, str]]]:
-    """Return the operation of each method of the path with these parts, and the variable ones of them.
+def routes_at(parts: Iterable[str]) -> dict[str, tuple[Route, dict[str, str]]]:
+    """Return the route of each method of the path with these parts, and the variable ones of them.
 
     A literal part wins over a variable one. Where there is one for any method, a variable one has to fit as well:
     ``passive`` is no observation.
     """
     path = "/" + "/".join(part.replace("%", "%25").replace("/", "%2F") for part in parts)
-    matches = [(each, match.groupdict()) for each in OPERATIONS if (match := each.pattern.fullmatch(path))]
+    matches = [(each, match.groupdict()) for each in ROUTES if (match := each.pattern.fullmatch(path))]
     pairs = [(each, {name: unquote(text) for name, text in values.items()}) for each, values in matches]
     if not all(values for _, values in pairs):
         pairs = [(each, values) for each, values in pairs if not values or _fits(each, values)]
     return {each.method: (each, values) for each, values in sorted(pairs, key=lambda pair: -len(pair[1]))}
 
 
-def _fits(operation: Operation, values: dict[str, str]) -> bool:
+def _fits(one: Route, values: dict[str, str]) -> bool:
     try:
-        operation.parse("path", values)
+        one.parse("path", values)
     except InvalidInputError:
         return False
     return True

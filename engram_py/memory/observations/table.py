@@ -9,7 +9,7 @@ from engram_py.base.database.mutation_queue import Journal
 from engram_py.base.database.store import Row, Store
 from engram_py.base.text.normalize import content_hash, normalized
 from engram_py.base.times import parse_time
-from engram_py.memory.observations.listing import HandEditLine, UntakenLine
+from engram_py.memory.observations.listing import UntakenLine
 from engram_py.memory.observations.values import MOST_COUNTED, OBSERVATION_COLUMNS, Neighbour, Observation, Version
 from engram_py.memory.privacy.provenance import GIVEN, OWN, RETIRED, author, given, own, unchecked, waits
 
@@ -191,14 +191,6 @@ where untaken and deleted_at is null and (kept.title, kept.content) <> (observat
 group by observations.id order by updated_at desc, observations.id desc limit :limit
 """
 
-# Only an edit of a memory of the user's own has a reason to wait for the user.
-HAND_EDITS = f"""
-select observations.id, title, type, project, name, updated_at
-from sync_memory_files as file join observations using (sync_id)
-where state = 'waits' and reason <> '' and deleted_at is null and {VISIBLE}
-group by observations.id order by name limit :limit
-"""
-
 # What did more harm than help comes first.
 DUE = f"""
 select {COLUMNS} from observations
@@ -367,11 +359,6 @@ def unchecked_in(
 def untaken(store: Store, *, projects: Sequence[str] | None, limit: int) -> list[UntakenLine]:
     """Return the observations with a text that a merge did not take, latest change first."""
     return [UntakenLine(*row) for row in store.tuples(UNTAKEN, projects=projects, limit=limit)]
-
-
-def hand_edits(store: Store, *, projects: Sequence[str] | None, limit: int) -> list[HandEditLine]:
-    """Return the observations whose files were edited and wait for the user, in the order of the files."""
-    return [HandEditLine(*row) for row in store.tuples(HAND_EDITS, projects=projects, limit=limit)]
 
 
 def settle_untaken(store: Store, observation_id: int) -> None:

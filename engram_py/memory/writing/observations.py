@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from engram_py.base.reasons import reason
 from engram_py.memory.observations import table
 from engram_py.memory.observations.arguments import MAX_ID, clamp, live_observation
-from engram_py.memory.observations.listing import Listing, ReviewLine
+from engram_py.memory.observations.listing import HandEditLine, Listing, ReviewLine
 from engram_py.memory.observations.values import (
     Change,
     Changed,
@@ -30,12 +30,18 @@ from engram_py.memory.writing.edit import Editing
 from engram_py.memory.writing.save import CandidateSource, Proposals, Saving
 
 if TYPE_CHECKING:
+    from engram_py.base.database.store import Store
     from engram_py.memory.anchors.anchors import Anchors
     from engram_py.memory.observations.fact_rules import Rules
     from engram_py.memory.observations.usage import Usage
     from engram_py.memory.observations.validation import Prepared
     from engram_py.memory.projects.values import Place
     from engram_py.memory.sessions.sessions import Sessions
+
+
+class HandEdits(Protocol):
+    def __call__(self, store: Store, *, projects: Sequence[str] | None, limit: int) -> Sequence[HandEditLine]: ...
+
 
 HISTORY_PAGE = 50
 TIMELINE_MOST = 50
@@ -55,11 +61,13 @@ class Observations:
         usage: Usage,
         switches: Switches,
         proposals: Callable[[], Proposals],
+        hand_edits: HandEdits,
     ) -> None:
+        """``hand_edits`` returns the observations whose files in a repository somebody edited."""
         self._store, self._journal, self._projects = core.store, core.journal, core.projects
         self._anchors = anchors
         self._usage = usage
-        self._proposals = proposals
+        self._proposals, self._hand_edits = proposals, hand_edits
         self._saving = Saving(core, sessions, candidates, anchors=anchors, switches=switches, proposals=proposals)
         self._editing = Editing(core, sessions, anchors)
 
@@ -186,7 +194,7 @@ class Observations:
         limit, said = clamp("limit", limit, 1, REVIEW_MOST)
         place = self._projects.for_read(project, all_projects=all_projects)
         untaken = table.untaken(self._store, projects=place.reads, limit=limit)
-        edits = table.hand_edits(self._store, projects=place.reads, limit=limit - len(untaken))
+        edits = self._hand_edits(self._store, projects=place.reads, limit=limit - len(untaken))
         known = {line.id for line in untaken} | {line.id for line in edits}
         rows = table.due(self._store, now=self._journal.now(), projects=place.reads, limit=limit)
         rows = [row for row in rows if row.id not in known][: limit - len(untaken) - len(edits)]

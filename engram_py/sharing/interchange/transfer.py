@@ -28,9 +28,7 @@ from engram_py.memory.observations.table import (
 )
 from engram_py.memory.privacy.provenance import IMPORT, author
 from engram_py.memory.privacy.signatures import Keyring
-from engram_py.memory.projects import table as project_table
 from engram_py.memory.projects.projects import Core
-from engram_py.memory.projects.values import UnknownProjectError, similar_projects
 from engram_py.memory.sessions.table import MADE_UP
 from engram_py.sharing.interchange.results import SIGNATURE, Exported, Imported, Progress, signed_export
 
@@ -194,9 +192,7 @@ class Transfer:
 
     def _reads(self, project: str) -> tuple[str, ...] | None:
         place = self._projects.for_read(project)
-        if not project_table.exists(self._store, place.project):
-            names = project_table.names(self._store)
-            raise UnknownProjectError(place.project, similar_projects(place.project, names), names)
+        self._projects.existing(place.project)
         return place.reads
 
     def _rows_of(self, name: str, reads: tuple[str, ...] | None) -> list[Row]:

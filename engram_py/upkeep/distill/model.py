@@ -10,7 +10,6 @@ import json
 import os
 import re
 import shlex
-import signal
 import subprocess
 import threading
 from collections.abc import Iterator, Mapping
@@ -21,6 +20,7 @@ from urllib.parse import urlsplit
 from engram_py.base.files import lines_of
 from engram_py.base.git.activity import Work
 from engram_py.base.lazy import logger_of, regex
+from engram_py.base.processes import kill_with_children
 from engram_py.base.settings import is_loopback
 from engram_py.recall.vectors.endpoint import WireError, post_json
 from engram_py.upkeep.distill.values import Digest, DistillerFailed, FactCandidate, SessionFacts, Source
@@ -291,7 +291,7 @@ class CommandDistiller:
 
         def end() -> None:
             expired.set()
-            _kill_with_children(process)
+            kill_with_children(process, seconds=1)
 
         timer = threading.Timer(self._seconds, end)
         timer.daemon = True
@@ -300,7 +300,7 @@ class CommandDistiller:
             return _talk(process, given, expired)
         finally:
             timer.cancel()
-            _kill_with_children(process)
+            kill_with_children(process, seconds=1)
 
 
 def _talk(process: subprocess.Popen[bytes], given: bytes, expired: threading.Event) -> bytes:
@@ -328,18 +328,6 @@ def _talk(process: subprocess.Popen[bytes], given: bytes, expired: threading.Eve
     if status != 0:
         raise DistillerFailed(f"exit_{status}")
     return out
-
-
-def _kill_with_children(process: subprocess.Popen[bytes]) -> None:
-    with contextlib.suppress(OSError):
-        if os.name == "posix":
-            os.killpg(process.pid, signal.SIGKILL)
-        else:
-            process.kill()
-    if process.poll() is None:
-        with contextlib.suppress(OSError, subprocess.TimeoutExpired):
-            process.kill()
-            process.wait(timeout=1)
 
 
 _PATH = "/chat/completions"

@@ -10,7 +10,6 @@ import math
 import os
 import shlex
 import shutil
-import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,6 +21,7 @@ from engram_py.base.dataclass import asdict
 from engram_py.base.errors import InvalidArgumentError, InvalidInputError
 from engram_py.base.git.program import Deadline, ask_git
 from engram_py.base.git.repository import find_repository
+from engram_py.base.processes import kill_with_children
 from engram_py.base.reasons import amount, reason
 from engram_py.guidance.guards.diff import changes_of
 from engram_py.guidance.guards.values import from_json
@@ -214,19 +214,10 @@ def _ended(
         except subprocess.TimeoutExpired:
             return None
         finally:
-            _kill_with_children(process)
+            kill_with_children(process)
             if log is not None and out.tell() > _LOG_BYTES:
                 out.truncate(_LOG_BYTES)
         return process.returncode
-
-
-def _kill_with_children(process: subprocess.Popen[bytes]) -> None:
-    with suppress(OSError):
-        if hasattr(os, "killpg"):
-            os.killpg(process.pid, signal.SIGKILL)
-        else:
-            process.kill()
-    process.wait()
 
 
 @contextmanager

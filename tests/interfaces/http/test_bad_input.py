@@ -16,7 +16,10 @@ from engram_py.base.dataclass import replace
 from engram_py.interfaces.http import admission
 from engram_py.interfaces.http.admission import ASSETS, ENTRANCE, MCP, PAGE, REACH, RequestFacts, refusal
 from engram_py.interfaces.http.errors import UnauthorizedError
-from engram_py.interfaces.http.routing import MOST_BODY, OPERATIONS
+from engram_py.interfaces.http.routing import (
+    MOST_BODY,
+    ROUTES,
+)
 from engram_py.interfaces.serve import build_application
 from engram_py.interfaces.web.access import TOKEN_NAME
 from tests.base.database.files import filled
@@ -340,7 +343,7 @@ def facts(method: str, reached: str, **more: Any) -> RequestFacts:
 
 
 def test_a_program_without_a_secret_reaches_no_file_destroys_nothing_and_is_no_person() -> None:
-    for one in OPERATIONS:
+    for one in ROUTES:
         route = f"{one.method} {one.path}"
         if one.method == "DELETE" or one.path.startswith(PERSONAL):
             assert refusal(facts(one.method, route, vouched=True)) is not None, route
@@ -350,7 +353,7 @@ def test_a_program_without_a_secret_reaches_no_file_destroys_nothing_and_is_no_p
 
 
 def test_what_programs_may_reach_is_there() -> None:
-    routes = {f"{one.method} {one.path}" for one in OPERATIONS} | {ENTRANCE, ASSETS}
+    routes = {f"{one.method} {one.path}" for one in ROUTES} | {ENTRANCE, ASSETS}
     assert routes >= OF_PROGRAMS
 
 

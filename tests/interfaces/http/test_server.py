@@ -23,7 +23,9 @@ from click.testing import CliRunner
 from engram_py.base.settings import DEFAULTS, load_settings
 from engram_py.interfaces.cli.main import cli
 from engram_py.interfaces.http import peers
-from engram_py.interfaces.http.routing import OPERATIONS
+from engram_py.interfaces.http.routing import (
+    ROUTES,
+)
 from engram_py.interfaces.http.server import Seldom
 from engram_py.interfaces.setup.services import launchd_unit, systemd_unit
 from tests.interfaces.http.asking import Asker, serving
@@ -219,7 +221,7 @@ def test_every_route_of_engrams_server_is_there_and_described(ask: Asker) -> Non
     routes = dict(described(document))
 
     assert set(re.split(r",\s+", ENGRAM.strip())) <= set(routes)
-    assert len(routes) == len(OPERATIONS) == len({operation["operationId"] for operation in routes.values()})
+    assert len(routes) == len(ROUTES) == len({operation["operationId"] for operation in routes.values()})
     assert [name for name, operation in routes.items() if not operation["summary"].endswith(".")] == []
 
 

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 from engram_py.base.database.store import Row, Store
 from engram_py.base.dataclass import dataclass, field
 from engram_py.base.reasons import Told
+from engram_py.memory.observations.listing import HandEditLine
+from engram_py.memory.observations.table import VISIBLE
 from engram_py.memory.privacy.provenance import given
 from engram_py.memory.writing.trust import Arrival
 from engram_py.sharing.sync.mutation import AppliedBatch
@@ -473,3 +475,17 @@ def verdicts_of(store: Store, ids: Sequence[str]) -> list[str]:
     """Return the shared ids of the verdicts given from the side of these observations."""
     sql = "select sync_id from memory_relations where source_id in (select value from json_each(:ids)) order by sync_id"
     return [row[0] for row in store.tuples(sql, ids=ids)]
+
+
+# Only an edit of a memory of the user's own has a reason to wait for the user.
+_HAND_EDITS = f"""
+select observations.id, title, type, project, name, updated_at
+from sync_memory_files as file join observations using (sync_id)
+where state = 'waits' and reason <> '' and deleted_at is null and {VISIBLE}
+group by observations.id order by name limit :limit
+"""
+
+
+def hand_edits(store: Store, *, projects: Sequence[str] | None, limit: int) -> list[HandEditLine]:
+    """Return the observations whose files were edited and wait for the user, in the order of the files."""
+    return [HandEditLine(*row) for row in store.tuples(_HAND_EDITS, projects=projects, limit=limit)]
