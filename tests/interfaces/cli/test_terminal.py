@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from engram_py.base.errors import InvalidInputError
+from engram_py.interfaces.wording import render
 from tests.interfaces.cli.conftest import Run
 from tests.interfaces.cli.terminal import control_sequences, in_terminal, needs_terminal, plain, width
 
@@ -95,3 +97,9 @@ def test_of_several_projects_a_person_chooses_one(run: Run, tmp_path: Path, monk
     monkeypatch.chdir(tmp_path / "several")
     assert "choose one: --project api, --project web" in plain(in_terminal(160, "save", "T", "x", code=1))
     assert "(an agent asks the user)" in run("save", "T", "x").stderr
+
+
+def test_a_terminal_shows_a_failure_whose_candidates_are_a_number() -> None:
+    failure = InvalidInputError("no commit fixes a test", code="no_tasks", hint="name tasks", facts={"candidates": 3})
+
+    assert render.person_text(failure) == "no commit fixes a test\nhint: name tasks"
