@@ -60,11 +60,15 @@ class Operation(Generic[R]):
 
         Raises EmptyFieldError for a needed text that is blank, and what the method raises.
         """
-        for one in self.parameters:
-            text = given.get(one.name)
-            if one.needed and not one.blank and isinstance(text, str) and not text.strip():
-                raise EmptyFieldError(one.name)
-        named = {one.named or one.name: given[one.name] for one in self.parameters if given.get(one.name) is not None}
+        for parameter in self.parameters:
+            text = given.get(parameter.name)
+            if parameter.needed and not parameter.blank and isinstance(text, str) and not text.strip():
+                raise EmptyFieldError(parameter.name)
+        named = {
+            parameter.named or parameter.name: given[parameter.name]
+            for parameter in self.parameters
+            if given.get(parameter.name) is not None
+        }
         return self.method(app)(**(named | fixed))
 
 

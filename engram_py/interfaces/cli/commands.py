@@ -161,32 +161,36 @@ scope_option = click.option("--scope", help="project, personal or global.")
 
 def options_of(operation: Operation[Any]) -> Options:
     """Add the arguments and options of an operation, those that commands have."""
-    return functools.partial(_with, [_option(one) for one in operation.parameters if one.option is not None])
+    return functools.partial(
+        _with, [_option(parameter) for parameter in operation.parameters if parameter.option is not None]
+    )
 
 
 def _with(options: Sequence[Options], function: Callable[..., Any]) -> Callable[..., Any]:
     return functools.reduce(lambda made, add: add(made), reversed(options), function)
 
 
-def _option(one: Parameter) -> Options:
-    kind, several = _KINDS.get(one.kind, one.kind), one.kind is list
-    if one.needed and not one.option:
-        metavar = "ID" if one.kind is OBSERVATION else None
+def _option(parameter: Parameter) -> Options:
+    kind, several = _KINDS.get(parameter.kind, parameter.kind), parameter.kind is list
+    if parameter.needed and not parameter.option:
+        metavar = "ID" if parameter.kind is OBSERVATION else None
         many = -1 if several else 1
-        return click.argument(one.name, metavar=metavar, help=one.description, type=kind, nargs=many, required=True)
-    words = (one.option or f"--{one.name.replace('_', '-')}").split()
+        return click.argument(
+            parameter.name, metavar=metavar, help=parameter.description, type=kind, nargs=many, required=True
+        )
+    words = (parameter.option or f"--{parameter.name.replace('_', '-')}").split()
     flags = [word for word in words if word.startswith("-")]
     return click.option(
         *flags,
-        one.name,
-        help=one.description,
-        type=click.Choice(one.choices) if one.choices else kind,
-        is_flag=one.kind is bool,
+        parameter.name,
+        help=parameter.description,
+        type=click.Choice(parameter.choices) if parameter.choices else kind,
+        is_flag=parameter.kind is bool,
         multiple=several,
         metavar=" ".join(words[len(flags) :]) or None,
-        default=one.default,
-        show_default=one.default is not None and not one.choices,
-        required=one.needed,
+        default=parameter.default,
+        show_default=parameter.default is not None and not parameter.choices,
+        required=parameter.needed,
     )
 
 

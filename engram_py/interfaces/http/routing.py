@@ -158,12 +158,14 @@ class Route:
             raise _refusal(exc, model) from None
 
 
-def _field_of(one: Parameter) -> tuple[Any, Any]:
+def _field_of(parameter: Parameter) -> tuple[Any, Any]:
     """Return the type and the default of a parameter of an operation, as pydantic takes them."""
-    kind = _KINDS[one.kind]
-    if one.needed:
-        return Annotated[Needed if kind is str and not one.blank else kind, Field(description=one.description)], ...
-    return Annotated[kind | None, Field(description=one.description)], one.default
+    kind = _KINDS[parameter.kind]
+    if parameter.needed:
+        return Annotated[
+            Needed if kind is str and not parameter.blank else kind, Field(description=parameter.description)
+        ], ...
+    return Annotated[kind | None, Field(description=parameter.description)], parameter.default
 
 
 def _is_group(kind: object) -> bool:

@@ -377,11 +377,11 @@ def _shared(operations: Sequence[Operation[Any]]) -> dict[str, Argument]:
     return found
 
 
-def _argument(one: Parameter, *, needed: bool) -> Argument:
-    kind = _ANNOTATIONS.get(one.kind, one.kind)
-    note = QUIET if one.tool is None else Field(description=one.tool, enum=one.choices)
-    default = False if one.kind is bool and one.default is None else one.default
-    return Argument(one.name, Annotated[kind, note], REQUIRED if needed else default)
+def _argument(parameter: Parameter, *, needed: bool) -> Argument:
+    kind = _ANNOTATIONS.get(parameter.kind, parameter.kind)
+    note = QUIET if parameter.tool is None else Field(description=parameter.tool, enum=parameter.choices)
+    default = False if parameter.kind is bool and parameter.default is None else parameter.default
+    return Argument(parameter.name, Annotated[kind, note], REQUIRED if needed else default)
 
 
 def _value(argument: Argument, given: object) -> Any:
