@@ -215,6 +215,24 @@ TIMELINE = Operation(
     Parameter("after", "How many after it.", "Observations after it.", kind=int, default=5),
 )
 
+SUGGEST_TOPIC_KEY = Operation(
+    lambda app: app.topics.suggest,
+    Parameter("type", default=""),
+    Parameter("title", default=""),
+    Parameter("content", default=""),
+)
+
+# --- what a session said --------------------------------------------------------------------------------------
+
+SAVE_PROMPT = Operation(lambda app: app.prompts.save, Parameter("content", needed=True), _SESSION, _PROJECT)
+CAPTURE = Operation(
+    lambda app: app.episodes.capture,
+    Parameter("content", "Text with a ## Key Learnings list.", needed=True, blank=True),
+    _SESSION,
+    Parameter("source", "Where the text came from, e.g. subagent-stop."),
+    _PROJECT._replace(tool=None),
+)
+
 # --- entities and facts ---------------------------------------------------------------------------------------
 
 _NAME = Parameter("entity", "Its name, an alias or its slug.", needed=True, named="name")
@@ -333,6 +351,13 @@ WRITE_FILE = Operation(
 )
 READ_FILE = Operation(lambda app: app.vault_files.read, _PATH._replace(tool="Without it, list the files."), _PROJECT)
 LIST_FILES = Operation(lambda app: app.vault_files.list, Parameter("under", "List this folder only."), _PROJECT)
+
+IMPORT_VAULT = Operation(
+    lambda app: app.vault.take_in,
+    Parameter("prune", help="Delete memories whose bullet was removed; `engram undelete` brings them back.", kind=bool),
+    Parameter("dry_run", help="Print what would be changed, and change nothing.", kind=bool),
+    _PROJECT,
+)
 
 # --- verdicts -------------------------------------------------------------------------------------------------
 

@@ -68,6 +68,10 @@ OFFERED = {
     "SEARCH": Offered("mem_search", "", ""),
     "CONTEXT": Offered("mem_context", "", ""),  # the command refuses a project that nobody knows
     "TIMELINE": Offered("mem_timeline", "timeline", ""),
+    "SUGGEST_TOPIC_KEY": Offered("mem_suggest_topic_key", "", "POST /topic-keys/suggest"),
+    "SAVE_PROMPT": Offered("mem_save_prompt", "", "POST /prompts"),
+    "CAPTURE": Offered("mem_capture_passive", "", "POST /observations/passive"),
+    "IMPORT_VAULT": Offered("", "vault import", "POST /vault/import"),
     "LIST_ENTITIES": Offered("", "entity list", "GET /entities"),
     "SHOW_ENTITY": Offered("", "entity show", "GET /entities/{entity}"),
     "ENTITY_GRAPH": Offered("", "entity graph", "GET /entities/{entity}/graph"),

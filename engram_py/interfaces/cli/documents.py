@@ -28,7 +28,7 @@ from engram_py.interfaces.cli.commands import (
     text_argument,
 )
 from engram_py.interfaces.cli.progress import progress_bars
-from engram_py.interfaces.operations import WRITE_FILE
+from engram_py.interfaces.operations import IMPORT_VAULT, WRITE_FILE
 
 if TYPE_CHECKING:
     from engram_py.app import Engram
@@ -161,16 +161,11 @@ def export_command(app: Engram, project: str | None) -> object:
     return app.vault.export(project=project)
 
 
-@result_command("import", of=vault_command)
-@click.option(
-    "--prune", is_flag=True, help="Delete memories whose bullet was removed; `engram undelete` brings them back."
-)
+@result_command("import", options_of(IMPORT_VAULT), of=vault_command)
 @click.option("--mine", is_flag=True, help="Say that the edits are yours, in a folder that git shares.")
-@dry_run_option
-@project_option
-def import_command(app: Engram, **options: Any) -> object:
+def import_command(app: Engram, mine: bool, **given: Any) -> object:
     """Read your edits into the memory, then write the vault again."""
-    return app.vault.take_in(**options)
+    return IMPORT_VAULT(app, given, mine=mine)
 
 
 @result_command("status", project_option, of=vault_command)

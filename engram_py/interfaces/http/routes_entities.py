@@ -25,6 +25,7 @@ from engram_py.interfaces.operations import (
     ALIAS_ENTITY,
     ARCHIVE_ENTITY,
     ENTITY_GRAPH,
+    IMPORT_VAULT,
     LINK_ENTITIES,
     LIST_ENTITIES,
     LIST_FACTS,
@@ -208,15 +209,10 @@ def export_vault(app: Engram, place: InProject) -> object:
     return app.vault.export(**place.where)
 
 
-@route("POST", "/vault/import", ImportedOut, errors=(404, 409))
-def import_vault(
-    app: Engram,
-    place: InProject,
-    prune: Annotated[bool | None, Field(description="Delete memories whose bullet was removed.")] = None,
-    dry_run: bool | None = None,
-) -> object:
+@route("POST", "/vault/import", ImportedOut, errors=(404, 409), of=IMPORT_VAULT)
+def import_vault(app: Engram, place: InProject, **given: Any) -> object:
     """Import what was edited in the vault."""
-    return app.vault.take_in(prune=bool(prune), dry_run=bool(dry_run), **place.where)
+    return IMPORT_VAULT(app, given | place.where)
 
 
 class MemoryOut(Answer):

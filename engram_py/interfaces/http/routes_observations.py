@@ -24,7 +24,7 @@ from engram_py.interfaces.http.parameters import (
 from engram_py.interfaces.http.routing import (
     route,
 )
-from engram_py.interfaces.operations import COMPARE, JUDGE, SAVE, UPDATE
+from engram_py.interfaces.operations import CAPTURE, COMPARE, JUDGE, SAVE, UPDATE
 from engram_py.interfaces.wording import render
 from engram_py.memory.observations.arguments import check_owner
 from engram_py.memory.observations.browse import MOST
@@ -58,10 +58,10 @@ def save_observation(app: Engram, place: InSession, **given: Any) -> object:
     return SavedOut.of(SAVE(app, given | place.where), status="saved")
 
 
-@route("POST", "/observations/passive", CapturedOut, errors=(409,))
-def capture_passive(app: Engram, place: InSession, content: str | None = None, source: str | None = None) -> object:
+@route("POST", "/observations/passive", CapturedOut, errors=(409,), of=CAPTURE)
+def capture_passive(app: Engram, place: InSession, content: str | None = None, **given: Any) -> object:
     """Keep the items of a text's Key Learnings section; a text without one saves nothing."""
-    return app.episodes.capture(content or "", source=source, **place.where)
+    return CAPTURE(app, given | place.where | {"content": content or ""})
 
 
 @route("GET", "/observations", [ObservationOut], errors=(404, 409))

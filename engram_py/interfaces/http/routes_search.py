@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 
 from engram_py.app import Engram
 from engram_py.base.dataclass import asdict, replace
-from engram_py.base.errors import EmptyFieldError, EmptyQueryError, InvalidArgumentError
+from engram_py.base.errors import EmptyQueryError, InvalidArgumentError
 from engram_py.guidance.context.session import PINNED, PROMPTS, RECENT, SESSIONS
 from engram_py.guidance.context.values import Context, Item, OwnFile
 from engram_py.interfaces.http.admission import is_given_personal, is_personal
@@ -42,6 +42,7 @@ from engram_py.interfaces.http.parameters import (
 from engram_py.interfaces.http.routing import (
     route,
 )
+from engram_py.interfaces.operations import SUGGEST_TOPIC_KEY
 from engram_py.interfaces.wording import render
 from engram_py.interfaces.wording import search as words
 from engram_py.memory.observations.errors import ObservationNotFoundError
@@ -319,12 +320,10 @@ def mark_reviewed(app: Engram, observation_id: int | None = None, id: int | None
     return ReviewOut.of(row, state=row.state(app.journal.moment()))
 
 
-@route("POST", "/topic-keys/suggest", Suggestion, errors=(409,))
-def suggest_topic_key(app: Engram, type: str = "", title: str = "", content: str = "") -> object:
+@route("POST", "/topic-keys/suggest", Suggestion, errors=(409,), of=SUGGEST_TOPIC_KEY)
+def suggest_topic_key(app: Engram, **given: Any) -> object:
     """A stable topic key for a new text, and which observation has it already."""
-    if not title.strip() and not content.strip():
-        raise EmptyFieldError("title")
-    return app.topics.suggest(type=type, title=title, content=content)
+    return SUGGEST_TOPIC_KEY(app, given)
 
 
 def _session_of(app: Engram, session_id: str) -> Answer | None:

@@ -28,6 +28,7 @@ from engram_py.interfaces.http.routes_projects import CurrentOut, current_projec
 from engram_py.interfaces.http.routing import (
     route,
 )
+from engram_py.interfaces.operations import SAVE_PROMPT
 from engram_py.memory.projects.values import normalize_project
 from engram_py.memory.sessions.checkpoints import AgentLine, agents
 from engram_py.memory.sessions.sessions import SESSIONS_MOST
@@ -155,10 +156,10 @@ def resolve_runtime_session(app: Engram, runtime: RuntimeSession) -> object:
     return SessionDone(id=_runtime_session(app, runtime), status="resolved")
 
 
-@route("POST", "/prompts", PromptSavedOut, status=201, errors=(409,))
-def save_prompt(app: Engram, place: InSession, content: Needed) -> object:
+@route("POST", "/prompts", PromptSavedOut, status=201, errors=(409,), of=SAVE_PROMPT)
+def save_prompt(app: Engram, place: InSession, **given: Any) -> object:
     """Keep what a user asked for; the same words in the same session are kept once."""
-    return PromptSavedOut.of(app.prompts.save(content, **place.where), status="saved")
+    return PromptSavedOut.of(SAVE_PROMPT(app, given | place.where), status="saved")
 
 
 class CaptureAsked(BaseModel):

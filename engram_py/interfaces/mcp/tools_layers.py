@@ -25,12 +25,14 @@ from engram_py.interfaces.mcp.tools_memory import Project, Scope, SessionId
 from engram_py.interfaces.operations import (
     ADD_FACT,
     ADD_NOTE,
+    CAPTURE,
     COMPARE,
     JUDGE,
     LIST_FACTS,
     LIST_FILES,
     LIST_NOTES,
     READ_FILE,
+    SAVE_PROMPT,
     WRITE_FILE,
 )
 from engram_py.memory.observations.listing import Listing
@@ -298,22 +300,16 @@ def mem_session_end(app: Engram, id: str, summary: str | None = None) -> Session
     return app.sessions.end(id, summary=summary)
 
 
-@tool(title="Save the prompt", hints=WRITES)
-def mem_save_prompt(app: Engram, content: str, session_id: SessionId = None, project: Project = None) -> PromptSaved:
+@tool(title="Save the prompt", hints=WRITES, of=SAVE_PROMPT)
+def mem_save_prompt(app: Engram, **given: Any) -> PromptSaved:
     """Keep what the user asked for."""
-    return app.prompts.save(content, project=project, session_id=session_id)
+    return SAVE_PROMPT(app, given)
 
 
-@tool(title="Capture learnings", hints=WRITES)
-def mem_capture_passive(
-    app: Engram,
-    content: Annotated[str, Field(description="Text with a ## Key Learnings list.")],
-    session_id: SessionId = None,
-    source: Annotated[str | None, Field(description="Where the text came from, e.g. subagent-stop.")] = None,
-    project: Annotated[str | None, QUIET] = None,
-) -> CapturedLearnings:
+@tool(title="Capture learnings", hints=WRITES, of=CAPTURE)
+def mem_capture_passive(app: Engram, **given: Any) -> CapturedLearnings:
     """Keep each item of a text's Key Learnings section as an observation of its own."""
-    return app.episodes.capture(content, session_id=session_id, source=source, project=project)
+    return CAPTURE(app, given)
 
 
 @tool(title="Judge a relation", hints=SETTLES, of=JUDGE)

@@ -15,7 +15,7 @@ from engram_py.interfaces.mcp.tool_registry import (
     ObservationOrDocument,
     tool,
 )
-from engram_py.interfaces.operations import CONTEXT, SAVE, SEARCH, TIMELINE, UPDATE
+from engram_py.interfaces.operations import CONTEXT, SAVE, SEARCH, SUGGEST_TOPIC_KEY, TIMELINE, UPDATE
 
 # The list of tools is answered before anything of the memory is imported: that is a tenth of a server's start.
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def mem_unpin(app: Engram, id: ObservationId) -> Changed:
     return app.observations.pin(id, pinned=False)
 
 
-@tool(title="Suggest a topic key", hints=READS)
-def mem_suggest_topic_key(app: Engram, type: str = "", title: str = "", content: str = "") -> Suggestion:
+@tool(title="Suggest a topic key", hints=READS, of=SUGGEST_TOPIC_KEY)
+def mem_suggest_topic_key(app: Engram, **given: Any) -> Suggestion:
     """A stable topic_key for something that will evolve, and what holds it already. Call it before mem_save."""
-    return app.topics.suggest(type=type, title=title, content=content)
+    return SUGGEST_TOPIC_KEY(app, given)
