@@ -248,6 +248,19 @@ def test_a_clone_under_another_name_goes_by_the_project_of_its_chunks(
     assert memory.sessions.get("s1").project == "widgets"
 
 
+def test_a_session_that_takes_the_project_of_the_chunks_reads_the_memory_files_under_it(
+    commit: Commit, cloned: Clone, hook: Hook, memory: App
+) -> None:
+    commit("Tokens live 5 minutes", format="chunks")
+    commit("Deploys are frozen on Fridays", format="text")
+    cloned("gadgets")
+
+    said = hook("session-start", source="startup").context
+    assert "Tokens live 5 minutes" in said
+    assert "Deploys are frozen on Fridays" in said
+    assert [line.name for line in memory.projects.list()] == ["widgets"]
+
+
 def test_a_folder_without_news_is_not_read_again(
     commit: Commit, cloned: Clone, hook: Hook, folder: Path, logged: Callable[[], list[str]]
 ) -> None:
