@@ -31,8 +31,8 @@ from engram_py.interfaces.cli.commands import (
     text_argument,
 )
 from engram_py.interfaces.editor import edit_in_editor
+from engram_py.interfaces.input_checks import names_document
 from engram_py.interfaces.operations import SAVE, TIMELINE, UPDATE
-from engram_py.interfaces.shared_arguments import names_document
 from engram_py.memory.observations.listing import Listing
 from engram_py.memory.observations.values import Change, Observation
 

@@ -34,7 +34,7 @@ from engram_py.interfaces.cli.commands import (
 )
 from engram_py.interfaces.cli.observations import delete_prompts
 from engram_py.interfaces.cli.progress import interruptible
-from engram_py.interfaces.shared_arguments import unknown_names
+from engram_py.interfaces.input_checks import unknown_names
 from engram_py.memory.observations.listing import Listing
 
 if TYPE_CHECKING:

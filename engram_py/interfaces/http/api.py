@@ -31,8 +31,8 @@ from engram_py.interfaces.http.routing import (
     given_once,
     routes_at,
 )
+from engram_py.interfaces.input_checks import mended_names, unknown_names
 from engram_py.interfaces.mcp.tool_calls import count_answer
-from engram_py.interfaces.shared_arguments import mended_names, unknown_names
 from engram_py.recall.scope_filter import FILTERS
 
 # What no model reads: counted, one export would be most of what a memory costs.

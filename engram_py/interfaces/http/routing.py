@@ -26,8 +26,8 @@ from engram_py.base.errors import (
 from engram_py.interfaces.http.answers import answer_type
 from engram_py.interfaces.http.errors import InvalidPathError
 from engram_py.interfaces.http.parameters import SEARCHED, AddressQuery, Body, Needed
+from engram_py.interfaces.input_checks import as_text, is_text
 from engram_py.interfaces.operations import OBSERVATION, Operation, Parameter
-from engram_py.interfaces.shared_arguments import as_text, is_text
 
 MOST_BODY = 8 * 1024 * 1024
 MOST_FIELDS = 100

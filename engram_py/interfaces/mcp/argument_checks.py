@@ -7,7 +7,7 @@ from typing import Any
 
 from engram_py.base.errors import InvalidInputError
 from engram_py.base.lazy import regex
-from engram_py.interfaces.shared_arguments import as_text
+from engram_py.interfaces.input_checks import as_text
 
 _SHOWN_CHARS = 60
 # The names that templates of models give the element of an argument: <parameter name="type">, <parameter=type>,

@@ -14,8 +14,8 @@ from urllib.parse import quote, unquote
 
 from engram_py import __version__
 from engram_py.base.errors import EngramError, InvalidArgumentError, InvalidInputError, NotFoundError
+from engram_py.interfaces.input_checks import as_text, is_text
 from engram_py.interfaces.mcp.profiles import INSTRUCTIONS, declared, listed
-from engram_py.interfaces.shared_arguments import as_text, is_text
 
 if TYPE_CHECKING:
     from engram_py.app import Engram

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from engram_py.base.dataclass import dataclass, replace
 from engram_py.base.errors import EngramError, ServeError
 from engram_py.base.lazy import logger_of
+from engram_py.interfaces.input_checks import as_text
 from engram_py.interfaces.mcp.argument_checks import UnknownArgumentError
-from engram_py.interfaces.shared_arguments import as_text
 
 if TYPE_CHECKING:
     from engram_py.app import Engram

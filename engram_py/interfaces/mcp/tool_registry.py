@@ -19,9 +19,7 @@ from typing import Annotated, Any, ParamSpec, TypeVar
 from engram_py.base.dataclass import dataclass, field
 from engram_py.base.errors import InvalidArgumentError, InvalidTextError
 from engram_py.base.lazy import regex
-from engram_py.interfaces.mcp.argument_checks import SwallowedArgumentsError, UnknownArgumentError, swallowed
-from engram_py.interfaces.operations import OBSERVATION, Operation, Parameter
-from engram_py.interfaces.shared_arguments import (
+from engram_py.interfaces.input_checks import (
     as_text,
     is_text,
     mended_names,
@@ -29,6 +27,8 @@ from engram_py.interfaces.shared_arguments import (
     nearest,
     unknown_names,
 )
+from engram_py.interfaces.mcp.argument_checks import SwallowedArgumentsError, UnknownArgumentError, swallowed
+from engram_py.interfaces.operations import OBSERVATION, Operation, Parameter
 
 REQUIRED: Any = object()
 
