@@ -1,7 +1,7 @@
 """The operations that several interfaces offer: the service's method of each, and the arguments that callers name.
 
 A tool, a route or a command of an operation takes its parameters from the row here, so that a new argument is one line
-and a service. What only one interface has (actions of a tool, ``-`` for standard input) stays with that interface.
+and a service. What only one interface has (actions of a tool, a confirmation) stays with that interface.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ R = TypeVar("R")
 class Parameter(NamedTuple):
     """An argument that a caller names.
 
-    ``tool`` describes it in the list of tools; None: a tool accepts it and does not list it. ``help`` describes it to
-    people; empty: as ``tool`` does. ``option`` is the option of a command with the name of its value; empty: made of
-    ``name``; None: a command has none. ``kind`` is str, int, float, bool, list (of texts) or ``OBSERVATION``. ``named``
-    is the service's own name of it, where that differs. ``blank``: a needed text may be empty.
+    ``tool`` describes it in the list of tools; None: a tool accepts it and does not list it. ``help`` describes it in
+    commands and routes; empty: as ``tool`` does. ``option`` is the option of a command with the name of its value;
+    empty: made of ``name``; None: a command has none. ``kind`` is str, int, float, bool, list (of texts) or
+    ``OBSERVATION``. ``named`` is the service's own name of it, where that differs. ``blank``: a needed text may be
+    empty. ``stdin``: a command reads standard input for ``-``.
     """
 
     name: str
@@ -42,10 +43,11 @@ class Parameter(NamedTuple):
     choices: tuple[str, ...] = ()
     named: str = ""
     blank: bool = False
+    stdin: bool = False
 
     @property
     def description(self) -> str:
-        """What a person reads about it."""
+        """What commands and routes say about it."""
         return self.help or self.tool or ""
 
 
@@ -74,6 +76,7 @@ class Operation(Generic[R]):
 
 _SCOPE = Parameter("scope", "project, personal (yours, every project) or global.", "project, personal or global.")
 _PROJECT = Parameter("project", "Default: the current one.", "The project; default: the project of this folder.")
+_ANY_SCOPE = _SCOPE._replace(tool="")
 _SESSION = Parameter("session_id", "Default: this run of the server.", "The session it belongs to.", "--session")
 # A read takes a session from a server alone: it says whose project is meant.
 _READ = (_SCOPE, _PROJECT, _SESSION._replace(option=None))
@@ -104,8 +107,8 @@ SAVE = Operation(
     _save,
     Parameter("title", "Verb + what, e.g. Fixed token refresh race.", "The title, one line.", needed=True),
     Parameter(
-        "content", "Lines **What**, **Why**, **Where** (files), **Learned**.", "The text; - reads standard input.",
-        needed=True,
+        "content", "Lines **What**, **Why**, **Where** (files), **Learned**.", "The text.",
+        needed=True, stdin=True,
     ),
     Parameter(
         "type", "decision, bugfix, pattern, discovery, architecture, config, preference, ...",
@@ -128,13 +131,13 @@ UPDATE = Operation(
     _update,
     Parameter("id", "", "Its number, as in 12 or #12.", kind=OBSERVATION, needed=True),
     Parameter("title", "", "New title."),
-    Parameter("content", "The whole new text.", "The whole new text; - reads standard input."),
+    Parameter("content", "The whole new text.", stdin=True),
     Parameter(
         "find", "Literal text to replace in the content.", "Literal text to replace everywhere in the content."
     ),
-    Parameter("replace", "The text that replaces it.", "The replacement for --find."),
+    Parameter("replace", "The text that replaces it."),
     Parameter("type", "", "New type."),
-    Parameter("scope", "", "project, personal or global."),
+    _ANY_SCOPE,
     Parameter("topic_key", "", "New topic key.", "--topic"),
     Parameter("archived", option=None, kind=bool),
     Parameter("salience", None, "Weight among equal hits, 0 to 1; default for new ones: 0.5.", kind=float),
@@ -157,7 +160,7 @@ SEARCH = Operation(
     Parameter("type", "", "Only this type."),
     _PROJECT,
     Parameter("all_projects", "Search every project.", "Every project.", "--all", bool),
-    Parameter("scope", "", "project, personal or global."),
+    _ANY_SCOPE,
     Parameter(
         "match_mode",
         None,
@@ -188,11 +191,12 @@ SEARCH = Operation(
 CONTEXT = Operation(
     lambda app: app.contexts.assemble,
     _PROJECT,
-    Parameter("scope", "", "project, personal or global."),
+    _ANY_SCOPE,
     Parameter(
         "query",
         "Get what this prompt needs.",
-        "Print the context for this prompt, often none; - reads standard input.",
+        "Print the context for this prompt, often none.",
+        stdin=True,
     ),
     Parameter(
         "mode",
@@ -248,7 +252,7 @@ SHOW_ENTITY = Operation(lambda app: app.entities.show, _NAME, *_READ)
 ENTITY_GRAPH = Operation(
     lambda app: app.entities.graph,
     _NAME,
-    Parameter("depth", "Most edges between ENTITY and the others, 1 to 4.", kind=int, default=2),
+    Parameter("depth", "Most edges between the entity and the others, 1 to 4.", kind=int, default=2),
     *_READ,
 )
 LINK_ENTITIES = Operation(
@@ -270,18 +274,20 @@ MERGE_ENTITIES = Operation(
 ARCHIVE_ENTITY = Operation(
     lambda app: app.entities.archive, _NAME, Parameter("restore", "Bring it back from the archive.", kind=bool), *_READ
 )
+_ABOUT = Parameter(
+    "entity", "A person, service, library, repository.", "Its name or slug, as in billing-service.", needed=True
+)
 ADD_FACT = Operation(
     lambda app: app.facts.add,
-    Parameter(
-        "entity", "A person, service, library, repository.", "Its name or slug, as in billing-service.", needed=True
-    ),
+    _ABOUT,
     Parameter(
         "text",
         "One sentence that stays true; without it, list the facts.",
-        "One sentence; - reads standard input.",
+        "One sentence.",
         needed=True,
+        stdin=True,
     ),
-    Parameter("kind", "What it is: person, service.", "The kind of ENTITY: person, service, library."),
+    Parameter("kind", "What it is: person, service.", "The kind of the entity: person, service, library."),
     Parameter("category", "milestone, status, preference, ...", "Such as relationship, milestone, status, preference."),
     Parameter("source", "The source: meeting.", "The source of the fact, such as meeting."),
     Parameter("source_ref", "The id of the source.", "The id of the source, such as a meeting's number."),
@@ -290,23 +296,19 @@ ADD_FACT = Operation(
 )
 LIST_FACTS = Operation(
     lambda app: app.facts.of,
-    Parameter(
-        "entity", "A person, service, library, repository.", "Its name or slug, as in billing-service.", needed=True
-    ),
+    _ABOUT,
     Parameter("past", "List replaced facts too.", "Include replaced facts.", kind=bool),
     *_READ,
 )
 
 # --- the person, notes, and files of the vault ----------------------------------------------------------------
 
-_OWN_SCOPE = Parameter(
-    "scope", "personal (every project, the default) or project.", "personal (every project, the default) or project."
-)
+_OWN_SCOPE = Parameter("scope", "personal (every project, the default) or project.")
 _OWN = (_OWN_SCOPE, _PROJECT, _SESSION)
 
 ADD_STATEMENT = Operation(
     lambda app: app.identity.add,
-    Parameter("text", "One sentence, as in 'Always answer in German'; - reads standard input.", needed=True),
+    Parameter("text", "One sentence, as in 'Always answer in German'.", needed=True, stdin=True),
     *_OWN,
 )
 LIST_STATEMENTS = Operation(
@@ -324,12 +326,12 @@ REMOVE_STATEMENT = Operation(
 SHOW_PROFILE = Operation(lambda app: app.identity.profile, *_OWN)
 WRITE_PROFILE = Operation(
     lambda app: app.identity.write_profile,
-    Parameter("text", "The new profile; - reads standard input. Without it, print the profile.", needed=True),
+    Parameter("text", "The new profile.", needed=True),
     *_OWN,
 )
 ADD_NOTE = Operation(
     lambda app: app.notes.add,
-    Parameter("text", "Without it, list the notes of the day.", needed=True),
+    Parameter("text", "Without it, list the notes of the day.", "The note.", needed=True),
     _PROJECT,
     _SESSION,
 )
@@ -341,10 +343,11 @@ WRITE_FILE = Operation(
     Parameter(
         "content",
         "The whole text, or what to append.",
-        "The text; - reads standard input.",
+        "The text.",
         needed=True,
         named="text",
         blank=True,
+        stdin=True,
     ),
     Parameter("append", "Append the content.", "Append the text to the file.", kind=bool),
     _PROJECT,
@@ -354,7 +357,7 @@ LIST_FILES = Operation(lambda app: app.vault_files.list, Parameter("under", "Lis
 
 IMPORT_VAULT = Operation(
     lambda app: app.vault.take_in,
-    Parameter("prune", help="Delete memories whose bullet was removed; `engram undelete` brings them back.", kind=bool),
+    Parameter("prune", help="Delete memories whose bullet was removed.", kind=bool),
     Parameter("dry_run", help="Print what would be changed, and change nothing.", kind=bool),
     _PROJECT,
 )
@@ -363,9 +366,7 @@ IMPORT_VAULT = Operation(
 
 JUDGE = Operation(
     lambda app: app.relations.judge,
-    Parameter(
-        "judgment_id", "From mem_save.", "The id that `engram save` printed, as in rel-0123456789abcdef.", needed=True
-    ),
+    Parameter("judgment_id", "From mem_save.", "The id that the save gave, as in rel-0123456789abcdef.", needed=True),
     Parameter(
         "relation", "How the new memory relates to the old one.", f"{', '.join(VERBS)}.", needed=True, choices=VERBS
     ),

@@ -54,6 +54,12 @@ def test_each_parameter_is_an_argument_of_the_service_of_the_same_kind(app: Engr
     assert needed == {one.named or one.name for one in row.parameters if one.needed}
 
 
+@pytest.mark.parametrize("name", sorted(ROWS))
+def test_what_commands_and_routes_say_of_a_parameter_names_the_syntax_of_neither(name: str) -> None:
+    described = [one.description for one in ROWS[name].parameters]
+    assert not [text for text in described if re.search(r"`engram|mem_|--[a-z]|standard input", text)]
+
+
 class Offered(NamedTuple):
     """Where an operation is offered besides Python: a tool, a command, a route."""
 

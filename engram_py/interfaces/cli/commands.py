@@ -172,18 +172,23 @@ def _with(options: Sequence[Options], function: Callable[..., Any]) -> Callable[
 
 def _option(parameter: Parameter) -> Options:
     kind, several = _KINDS.get(parameter.kind, parameter.kind), parameter.kind is list
+    help, read = parameter.description, None
+    if parameter.stdin:
+        help = f"{help.removesuffix('.')}; - reads standard input."
+        read = _read_text
     if parameter.needed and not parameter.option:
         metavar = "ID" if parameter.kind is OBSERVATION else None
         many = -1 if several else 1
         return click.argument(
-            parameter.name, metavar=metavar, help=parameter.description, type=kind, nargs=many, required=True
+            parameter.name, metavar=metavar, help=help, type=kind, nargs=many, required=True, callback=read
         )
     words = (parameter.option or f"--{parameter.name.replace('_', '-')}").split()
     flags = [word for word in words if word.startswith("-")]
     return click.option(
         *flags,
         parameter.name,
-        help=parameter.description,
+        help=help,
+        callback=read,
         type=click.Choice(parameter.choices) if parameter.choices else kind,
         is_flag=parameter.kind is bool,
         multiple=several,
@@ -192,6 +197,10 @@ def _option(parameter: Parameter) -> Options:
         show_default=parameter.default is not None and not parameter.choices,
         required=parameter.needed,
     )
+
+
+def _read_text(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    return value if value is None or ctx.resilient_parsing else text_argument(value)  # a completion reads nothing
 
 
 def project_options(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -164,7 +164,10 @@ def export_command(app: Engram, project: str | None) -> object:
 @result_command("import", options_of(IMPORT_VAULT), of=vault_command)
 @click.option("--mine", is_flag=True, help="Say that the edits are yours, in a folder that git shares.")
 def import_command(app: Engram, mine: bool, **given: Any) -> object:
-    """Read your edits into the memory, then write the vault again."""
+    """Read your edits into the memory, then write the vault again.
+
+    `engram undelete` brings back what --prune deletes.
+    """
     return IMPORT_VAULT(app, given, mine=mine)
 
 
@@ -188,9 +191,9 @@ def watch_command(project: str | None, *, as_json: bool) -> None:
 
 
 @result_command("write", options_of(WRITE_FILE), of=vault_command)
-def write_command(app: Engram, content: str, **given: Any) -> object:
+def write_command(app: Engram, **given: Any) -> object:
     """Write a file of the vault."""
-    return WRITE_FILE(app, given | {"content": text_argument(content)})
+    return WRITE_FILE(app, given)
 
 
 @vault_command.command("read")

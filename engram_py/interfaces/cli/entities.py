@@ -107,9 +107,9 @@ fact_command = group("fact", "Keep facts about entities, a sentence each; a new 
 
 
 @result_command("add", options_of(ADD_FACT), validate_option, of=fact_command)
-def add_fact(app: Engram, text: str, checked: bool, **given: Any) -> object:
+def add_fact(app: Engram, checked: bool, **given: Any) -> object:
     """Keep TEXT as a fact about ENTITY."""
-    return ADD_FACT(app, given | {"text": text_argument(text)}, checked=checked, origin="user")
+    return ADD_FACT(app, given, checked=checked, origin="user")
 
 
 @result_command("list", options_of(LIST_FACTS), of=fact_command)
@@ -125,9 +125,9 @@ identity_command = group(
 
 
 @result_command("add", options_of(ADD_STATEMENT), of=identity_command)
-def add_command(app: Engram, text: str, **given: Any) -> object:
+def add_command(app: Engram, **given: Any) -> object:
     """Keep TEXT. Texts that differ only in case and spacing are kept once."""
-    return ADD_STATEMENT(app, given | {"text": text_argument(text)}, origin="user")
+    return ADD_STATEMENT(app, given, origin="user")
 
 
 @result_command("list", options_of(LIST_STATEMENTS), of=identity_command)

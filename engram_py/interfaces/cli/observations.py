@@ -28,7 +28,6 @@ from engram_py.interfaces.cli.commands import (
     project_options,
     result_command,
     show,
-    text_argument,
 )
 from engram_py.interfaces.editor import edit_in_editor
 from engram_py.interfaces.input_checks import names_document
@@ -45,9 +44,9 @@ if TYPE_CHECKING:
 
 
 @result_command("save", options_of(SAVE))
-def save_command(app: Engram, content: str, **given: Any) -> object:
+def save_command(app: Engram, **given: Any) -> object:
     """Save an observation."""
-    return SAVE(app, given | {"content": text_argument(content)}, origin="user")
+    return SAVE(app, given, origin="user")
 
 
 @result_command("get")
@@ -78,10 +77,9 @@ def timeline_command(app: Engram, **given: Any) -> object:
 
 
 @result_command("update", options_of(UPDATE))
-def update_command(app: Engram, content: str | None, **given: Any) -> object:
+def update_command(app: Engram, **given: Any) -> object:
     """Correct an observation; its old text stays in its history."""
-    text = text_argument(content) if content is not None else None
-    return UPDATE(app, given | {"content": text}, by="person")
+    return UPDATE(app, given, by="person")
 
 
 @result_command("pin", id_argument)

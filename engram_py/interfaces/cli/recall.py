@@ -85,14 +85,13 @@ recent_command = list_command
 @click.argument("name", metavar="[PROJECT]", required=False, help="The same as --project.")
 @options_of(CONTEXT)
 @json_command
-def context_command(name: str | None, project: str | None, query: str | None, as_json: bool, **given: Any) -> None:
+def context_command(name: str | None, project: str | None, as_json: bool, **given: Any) -> None:
     """Print the context of a new session, or of a prompt."""
     if name and project and name != project:
         raise click.UsageError(f"two projects: {name} and --project {project}; give one")
-    prompt = text_argument(query) if query is not None else None
     with memory() as app:
         wanted = app.projects.existing(project or name or "") if project or name else None
-        found = CONTEXT(app, given | {"project": wanted, "query": prompt})
+        found = CONTEXT(app, given | {"project": wanted})
         show(found, app.settings, as_json=as_json)
     if not as_json:
         from engram_py.interfaces.wording.context import nothing_given
