@@ -26,9 +26,7 @@ from engram_py.base.errors import EngramError, ResponseError
 from engram_py.base.settings import SETTINGS, Setting, Settings, SettingValue
 from engram_py.interfaces.cli.main import cli
 from engram_py.interfaces.http import api  # noqa: F401 - registers the routes
-from engram_py.interfaces.http.routing import (
-    ROUTES,
-)
+from engram_py.interfaces.http.routing import ROUTES
 from engram_py.interfaces.mcp import protocol as offers
 from engram_py.interfaces.mcp.profiles import PROFILES, declared
 from engram_py.interfaces.mcp.tool_registry import Tool

@@ -28,9 +28,7 @@ from engram_py.base.reasons import PYTHON, sentence
 from engram_py.base.reasons import operation as python_call
 from engram_py.interfaces.cli.main import cli
 from engram_py.interfaces.cli.observations import save_command, update_command
-from engram_py.interfaces.http.routing import (
-    ROUTES,
-)
+from engram_py.interfaces.http.routing import ROUTES
 from engram_py.interfaces.mcp.profiles import declared
 from engram_py.interfaces.operations import SAVE, UPDATE, Operation
 from engram_py.interfaces.wording import render

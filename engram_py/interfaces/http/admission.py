@@ -20,9 +20,7 @@ from engram_py.base.dataclass import asdict, dataclass
 from engram_py.base.errors import InvalidTopicKeyError
 from engram_py.base.text.normalize import normalize_topic_key
 from engram_py.interfaces.http.errors import HttpError, UnauthorizedError
-from engram_py.interfaces.http.routing import (
-    Route,
-)
+from engram_py.interfaces.http.routing import Route
 
 MCP, PAGE, ENTRANCE, ASSETS = "/mcp", "/ui", "/ui/enter", "/ui/static"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")

@@ -21,16 +21,8 @@ from engram_py.base.errors import EngramError
 from engram_py.interfaces.http import errors, openapi  # noqa: F401 - the description of all routes registers them
 from engram_py.interfaces.http.admission import check_asked, given_to_asker, remember_asker
 from engram_py.interfaces.http.answers import Notes, header
-from engram_py.interfaces.http.parameters import (
-    LENIENT,
-    app_in,
-)
-from engram_py.interfaces.http.routing import (
-    Route,
-    fields_of,
-    given_once,
-    routes_at,
-)
+from engram_py.interfaces.http.parameters import LENIENT, app_in
+from engram_py.interfaces.http.routing import Route, fields_of, given_once, routes_at
 from engram_py.interfaces.input_checks import mended_names, unknown_names
 from engram_py.interfaces.mcp.tool_calls import count_answer
 from engram_py.recall.scope_filter import FILTERS

@@ -29,9 +29,7 @@ from engram_py import __version__
 from engram_py.app import Engram
 from engram_py.base.dataclass import dataclass
 from engram_py.base.settings import Settings
-from engram_py.interfaces.http.parameters import (
-    app_in,
-)
+from engram_py.interfaces.http.parameters import app_in
 from engram_py.interfaces.mcp.profiles import INSTRUCTIONS, select_tools
 from engram_py.interfaces.mcp.protocol import (
     AT_ONCE,

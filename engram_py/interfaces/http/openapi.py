@@ -18,14 +18,8 @@ from engram_py.interfaces.http import (  # noqa: F401 - each module of routes re
     routes_search,
     routes_sessions,
 )
-from engram_py.interfaces.http.parameters import (
-    PROJECT,
-)
-from engram_py.interfaces.http.routing import (
-    ROUTES,
-    Route,
-    route,
-)
+from engram_py.interfaces.http.parameters import PROJECT
+from engram_py.interfaces.http.routing import ROUTES, Route, route
 from engram_py.memory.observations.values import SCOPES
 from engram_py.memory.relations.values import VERBS
 

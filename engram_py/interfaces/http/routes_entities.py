@@ -9,15 +9,8 @@ from pydantic import Field
 
 from engram_py.app import Engram
 from engram_py.interfaces.http.answers import Answer, DeletedOut, shown
-from engram_py.interfaces.http.parameters import (
-    InProject,
-    InScope,
-    InScopeOfSession,
-    InSession,
-)
-from engram_py.interfaces.http.routing import (
-    route,
-)
+from engram_py.interfaces.http.parameters import InProject, InScope, InScopeOfSession, InSession
+from engram_py.interfaces.http.routing import route
 from engram_py.interfaces.operations import (
     ADD_FACT,
     ADD_NOTE,

@@ -21,9 +21,7 @@ from engram_py.interfaces.http.parameters import (
     Switch,
     selected,
 )
-from engram_py.interfaces.http.routing import (
-    route,
-)
+from engram_py.interfaces.http.routing import route
 from engram_py.interfaces.operations import CAPTURE, COMPARE, JUDGE, SAVE, UPDATE
 from engram_py.interfaces.wording import render
 from engram_py.memory.observations.arguments import check_owner

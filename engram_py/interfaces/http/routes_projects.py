@@ -13,16 +13,8 @@ from engram_py.base.database.runs import Run
 from engram_py.base.errors import InvalidArgumentError
 from engram_py.interfaces.http.answers import Answer, Time, in_words, shown, whole
 from engram_py.interfaces.http.errors import HttpError
-from engram_py.interfaces.http.parameters import (
-    InProject,
-    Needed,
-    ProjectsQuery,
-    Whole,
-    selected,
-)
-from engram_py.interfaces.http.routing import (
-    route,
-)
+from engram_py.interfaces.http.parameters import InProject, Needed, ProjectsQuery, Whole, selected
+from engram_py.interfaces.http.routing import route
 from engram_py.interfaces.wording.reasons import spelled
 from engram_py.memory.observations.listing import Stats
 from engram_py.memory.projects.values import ProjectLine, normalize_project

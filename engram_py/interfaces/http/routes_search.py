@@ -39,9 +39,7 @@ from engram_py.interfaces.http.parameters import (
     Whole,
     selected,
 )
-from engram_py.interfaces.http.routing import (
-    route,
-)
+from engram_py.interfaces.http.routing import route
 from engram_py.interfaces.operations import SUGGEST_TOPIC_KEY
 from engram_py.interfaces.wording import render
 from engram_py.interfaces.wording import search as words

@@ -25,9 +25,7 @@ from engram_py.interfaces.http.parameters import (
     selected,
 )
 from engram_py.interfaces.http.routes_projects import CurrentOut, current_project
-from engram_py.interfaces.http.routing import (
-    route,
-)
+from engram_py.interfaces.http.routing import route
 from engram_py.interfaces.operations import SAVE_PROMPT
 from engram_py.memory.projects.values import normalize_project
 from engram_py.memory.sessions.checkpoints import AgentLine, agents

@@ -28,10 +28,7 @@ from engram_py.interfaces.http.errors import (
     UnauthorizedError,
     status_of,
 )
-from engram_py.interfaces.http.routing import (
-    check_text,
-    fields_of,
-)
+from engram_py.interfaces.http.routing import check_text, fields_of
 from engram_py.interfaces.web import access
 from engram_py.interfaces.web.pages import search
 from engram_py.interfaces.web.rendering import STATIC, assets, templates

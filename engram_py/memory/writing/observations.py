@@ -38,14 +38,13 @@ if TYPE_CHECKING:
     from engram_py.memory.projects.values import Place
     from engram_py.memory.sessions.sessions import Sessions
 
-
-class HandEdits(Protocol):
-    def __call__(self, store: Store, *, projects: Sequence[str] | None, limit: int) -> Sequence[HandEditLine]: ...
-
-
 HISTORY_PAGE = 50
 TIMELINE_MOST = 50
 REVIEW_MOST = 100
+
+
+class HandEdits(Protocol):
+    def __call__(self, store: Store, *, projects: Sequence[str] | None, limit: int) -> Sequence[HandEditLine]: ...
 
 
 class Observations:

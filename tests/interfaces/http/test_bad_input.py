@@ -16,10 +16,7 @@ from engram_py.base.dataclass import replace
 from engram_py.interfaces.http import admission
 from engram_py.interfaces.http.admission import ASSETS, ENTRANCE, MCP, PAGE, REACH, RequestFacts, refusal
 from engram_py.interfaces.http.errors import UnauthorizedError
-from engram_py.interfaces.http.routing import (
-    MOST_BODY,
-    ROUTES,
-)
+from engram_py.interfaces.http.routing import MOST_BODY, ROUTES
 from engram_py.interfaces.serve import build_application
 from engram_py.interfaces.web.access import TOKEN_NAME
 from tests.base.database.files import filled

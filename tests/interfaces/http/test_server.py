@@ -23,9 +23,7 @@ from click.testing import CliRunner
 from engram_py.base.settings import DEFAULTS, load_settings
 from engram_py.interfaces.cli.main import cli
 from engram_py.interfaces.http import peers
-from engram_py.interfaces.http.routing import (
-    ROUTES,
-)
+from engram_py.interfaces.http.routing import ROUTES
 from engram_py.interfaces.http.server import Seldom
 from engram_py.interfaces.setup.services import launchd_unit, systemd_unit
 from tests.interfaces.http.asking import Asker, serving

@@ -197,10 +197,11 @@ def _not_in_folder(job: Job, mutations: Sequence[Mutation], *, towards: str) -> 
 
 
 def _write_chunk(job: Job, mutations: Sequence[Mutation], part: QueueRange, creator: str) -> _Written:
-    data, about = compose(mutations, device=job.device, created_by=creator)
+    device = job.device
+    data, about = compose(mutations, device=device, created_by=creator)
     name, file, is_new = _file(job, data)
     # Write the signature first: a chunk without one may be refused elsewhere.
-    signature = job.keys.person.sign_chunk(name, job.device, file)
+    signature = job.keys.person.sign_chunk(name, device, file)
     if is_new or job.folder.signature_size(name) != len(signature):
         job.folder.write_signature(name, signature)
     if is_new:
@@ -212,7 +213,7 @@ def _write_chunk(job: Job, mutations: Sequence[Mutation], part: QueueRange, crea
         "size": len(file),
         "signature_size": len(signature),
         "sha256": hashlib.sha256(file).hexdigest(),
-        "device": job.device,
+        "device": device,
         **asdict(About() if job.key else about),
     }
     with job.store.transaction():
