@@ -21,7 +21,8 @@ from engram_py.memory.observations.values import AnchorState, Observation, Relat
 from engram_py.memory.relations.table import relation_notes
 from engram_py.memory.sessions import citations
 from engram_py.memory.sessions.citations import citation_factor
-from engram_py.recall.proximity import Preview, preview, shares, term_finder
+from engram_py.recall.preview import Preview, preview, shares
+from engram_py.recall.proximity import term_finder
 from engram_py.recall.retrieval import Retrieved, goal_of
 from engram_py.recall.score import Scored
 from engram_py.recall.values import Hit, Numbers

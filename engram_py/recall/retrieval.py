@@ -165,7 +165,7 @@ class Retrieved(Generic[T]):
 
 def related_lines(found: Retrieved[Observation], rows: Sequence[Scored], model: str = "asked") -> tuple[Related, ...]:
     """Return a line for each of the first five ``rows``; a session's summary with its goal."""
-    from engram_py.recall.proximity import preview  # a prompt hook shows no such line
+    from engram_py.recall.preview import preview  # a prompt hook shows no such line
 
     finder, lines = term_finder(found.terms), []
     for one in rows[:JUDGED]:

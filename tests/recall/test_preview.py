@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from engram_py import Draft, Engram
 from engram_py.recall.contradictions import title_words
-from engram_py.recall.proximity import PREVIEW_CHARS, Preview, preview, shares, term_finder, with_opening
+from engram_py.recall.preview import PREVIEW_CHARS, Preview, preview, shares, with_opening
+from engram_py.recall.proximity import term_finder
 from engram_py.recall.score import Term
 from tests.recall.searching import silence
 

@@ -25,7 +25,8 @@ from engram_py.memory.privacy.provenance import NOT_TOLD
 from engram_py.memory.sessions import table as session_table
 from engram_py.memory.sessions.values import Said, SessionLine
 from engram_py.recall.dates import Days
-from engram_py.recall.proximity import PREVIEW_CHARS, preview, term_finder
+from engram_py.recall.preview import PREVIEW_CHARS, preview
+from engram_py.recall.proximity import term_finder
 from engram_py.recall.query import parse_query
 from engram_py.recall.score import Evidence, threshold
 

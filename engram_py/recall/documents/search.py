@@ -18,7 +18,8 @@ from engram_py.base.text.words import alike, shingles
 from engram_py.recall import index
 from engram_py.recall.documents import table
 from engram_py.recall.documents.values import GIT, Collection
-from engram_py.recall.proximity import TermFinder, preview, term_finder
+from engram_py.recall.preview import preview
+from engram_py.recall.proximity import TermFinder, term_finder
 from engram_py.recall.query import Query
 from engram_py.recall.retrieval import Retrieved, likeliest, retrieve_terms
 from engram_py.recall.score import Neighbours, Scored, Term, rarity, threshold
