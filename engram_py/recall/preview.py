@@ -9,17 +9,17 @@ from itertools import accumulate, pairwise
 from engram_py.base.dataclass import dataclass
 from engram_py.base.lazy import regex
 from engram_py.base.text.normalize import folded
-from engram_py.recall.proximity import TermFinder
+from engram_py.recall.reading import TermFinder
 from engram_py.recall.score import Term
 
 PREVIEW_CHARS = 300
 # What decides stands behind what raises the question, so a word of the query counts for the text that follows it as
 # far as a passage reaches, less the further it is; for what is before it a quarter as far, and less.
 _BEFORE, _BEFORE_REACH = 0.7, 0.25
-# Evidence to the power of this is a hit's part of the room: of two hits, one half as good gets a thirtieth.
-_POWER, _NOTHING = 5, 0.01
+# Evidence to the power of this is a hit's part of the room: of two hits, one half as good gets a fifth.
+_POWER, _NOTHING = 2, 0.01
 # A shorter passage of a longer text says nothing: its title stands alone.
-_LEAST_CHARS = 200
+_LEAST_CHARS = 140
 _READ_CHARS = 16_000
 # Of an opening that stands before a passage; and how many characters tell where a passage begins.
 _FIRST_CHARS, _FOUND_BY = 140, 30
