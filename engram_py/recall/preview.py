@@ -133,9 +133,14 @@ def with_opening(content: str, passage: str, *, limit: int = PREVIEW_CHARS) -> s
     prosaic = next((number for number, line in enumerate(lines) if prose(line)), 0)
     opening = "\n".join(lines[prosaic:]).lstrip()
     end = _SENTENCE.search(opening, 1, _FIRST_CHARS)
-    first = " ".join(opening[: end.end()].split()) if end else _cut(_on_one_line(opening, limit), _FIRST_CHARS)
+    first = " ".join(opening[: end.end()].split()) if end else one_line(opening, _FIRST_CHARS)
     first = first.removesuffix("…")
     return passage if first in found else _cut(f"{first} …{found}", limit)
+
+
+def one_line(text: str, limit: int) -> str:
+    """Return a text on one line of at most ``limit`` characters."""
+    return _cut(_on_one_line(text, limit), limit)
 
 
 def _cut(text: str, limit: int) -> str:

@@ -330,5 +330,5 @@ def _hit(
         author=document["author"],
         context=collection.contexts_of(document["path"]),
         notes=placed.notes,
-        order=reads_like_an_order(quote.title, quote.passage),
+        order=reads_like_an_order(quote.title, f"{quote.passage}\n{quote.text}"),
     )
