@@ -19,8 +19,6 @@ PREVIEW_CHARS = 300
 _BEFORE, _BEFORE_REACH = 0.7, 0.25
 # Evidence to the power of this is a hit's part of the room: of two hits, one half as good gets a thirtieth.
 _POWER, _NOTHING = 5, 0.01
-# A piece without a word of the query counts by how much of it is prose, a date or a label at least this much.
-_LEAST_PROSE = 0.2
 # Headings take at most this part of a preview.
 _PATH_SHARE = 0.4
 # A shorter passage of a longer text says nothing: its title stands alone.
@@ -157,7 +155,11 @@ def _on_one_line(text: str, limit: int) -> str:
 
 
 def _start(content: str, terms: Sequence[Term], finder: TermFinder | None, limit: int) -> int:
-    """Return where the passage of ``limit`` characters begins that is nearest to the terms, or that is most prose."""
+    """Return where the passage of ``limit`` characters begins that is nearest to the terms.
+
+    Where none is found it is the first with most prose. Beside found terms prose does not count: records asked by their
+    titles would show more of the context and less of the decision.
+    """
     pieces = _read(content, 0, limit, finder)
     if finder is not None and not pieces.held and len(content) > _READ_CHARS:
         seen = folded(content)
@@ -165,15 +167,13 @@ def _start(content: str, terms: Sequence[Term], finder: TermFinder | None, limit
         pieces = _read(content, max(0, at - _READ_CHARS // 4), limit, finder)
     first = pieces.first
     ends = [*first[1:], min(len(content), first[0] + _READ_CHARS)]
-    near = [0.0 if pieces.held else 1.0] * len(first)
+    near = [0.0] * len(first)
+    if not pieces.held:
+        near = [float(prose(content[at:end]) > 0) for at, end in zip(first, ends, strict=True)]
     for number, places in pieces.held.items():
         weight = terms[number].weight
         for at, nearness in _nearness(first, ends, places, limit).items():
             near[at] += weight * nearness
-    touched = {at for places in pieces.held.values() for at in places}
-    for at, end in enumerate(ends):
-        if near[at] and at not in touched:
-            near[at] *= max(_LEAST_PROSE, prose(content[first[at] : end]) / max(1, end - first[at]))
     worth = [0.0, *accumulate(value * (end - at) for value, at, end in zip(near, first, ends, strict=True))]
 
     def passage(at: int) -> float:

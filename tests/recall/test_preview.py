@@ -56,12 +56,14 @@ def test_headings_above_the_place_stand_before_it_but_for_the_title() -> None:
     assert preview("A needle.", above="## 1.0.0\n\n").text == "…1.0.0: A needle."
 
 
-RECORD = "Date: 2024-03-02\n\n## Status\n\nAccepted by Ann, Ben, Cem\n\n## Why\n\nWe need a needle to sew with. "
+RECORD = (
+    f"Date: 2024-03-02\n\n## Status\n\nAccepted\n\n## Why\n\nWe need a needle. {'All of it was sewn by hand. ' * 20}"
+)
 
 
 def test_a_date_and_labels_give_way_to_prose_where_no_word_is_found_there() -> None:
-    assert shown(RECORD + "All of it was sewn by hand. " * 20, "absent").text.startswith("…## Why We need a needle")
-    assert shown(RECORD + "All of it was sewn by hand. " * 20, "ben").text.startswith("…## Status Accepted by Ann")
+    assert shown(RECORD, "absent").text.startswith("…## Why We need a needle.")
+    assert shown(RECORD, "accept").text.startswith("Date: 2024-03-02 ## Status Accepted ## Why")
 
 
 QUESTION = f"Why does the queue stall under load? {'All of it was measured. ' * 6}We drain it twice."
