@@ -25,7 +25,7 @@ from bench.datasets import NINE, Dataset, Question, data_folder, load
 from bench.scoring import interval, recall, some
 from bench.workplace import git
 from engram_py import Engram
-from engram_py.recall import hits, proximity, retrieval, score
+from engram_py.recall import hits, retrieval, score
 from engram_py.recall.query import Query, match_any, parse_query
 
 Part = tuple[tuple[Any, str, Any], ...]
@@ -40,11 +40,12 @@ PARTS: dict[str, Part] = {
     "b .65, not .75": ((score, "B", 0.75),),
     "neighbours": ((score, "AFTER", 0.0), (score, "SECOND", 0.0), (score, "BEFORE", 0.0)),
     "session": ((score, "SESSION", 0.0),),
-    "proximity": ((proximity, "PAIR_SHARE", 0.0),),
+    "passage": ((score, "WHOLE", 1e6),),
+    "whole": ((score, "WHOLE", 0.0),),
+    "ordinary words": ((score, "BACKGROUND", 0.0),),
     "days": ((retrieval, "with_dates", _unweighed),),
     "files": ((retrieval, "with_files", _unweighed),),
     "near spelling": ((retrieval, "_MOST_SUBSTITUTED", 0),),
-    "all words first": ((score, "ALL_WORDS", 9.0),),
     "near duplicates": (("engram_py.recall.hits", "SAME", 2.0),),
     "factors": ((hits, "RECENCY", 0.0), (hits, "USE", 0.0)),
 }

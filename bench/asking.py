@@ -36,10 +36,11 @@ class OverStdio:
             "mem_search", query=question.text, project=project, limit=DEPTH, response_format="json"
         )
         if result.get("isError"):
-            return Answer(question, (), elapsed, sure=False, refused=True)
+            return Answer(question, (), elapsed, refused=True)
         shown = json.loads(text_of(result))
-        hits = [*shown["results"], *shown["related"]]
-        return Answer(question, [self.keys.get(hit["sync_id"], "") for hit in hits], elapsed, bool(shown["results"]))
+        keys = [self.keys.get(hit["sync_id"], "") for hit in shown["results"]]
+        quoted = [self.keys.get(hit["sync_id"], "") for hit in shown["results"] if hit["snippet"]]
+        return Answer(question, keys, elapsed, quoted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +57,11 @@ class InProcess:
         try:
             found = self.app.searches.search(question.text, project=project, limit=DEPTH)
         except EngramError:
-            return Answer(question, (), time.perf_counter() - started, sure=False, refused=True)
+            return Answer(question, (), time.perf_counter() - started, refused=True)
         elapsed = time.perf_counter() - started
-        shown = [*(hit.sync_id for hit in found.results), *(one.sync_id for one in found.related)]
-        return Answer(question, [self.keys.get(sync_id, "") for sync_id in shown], elapsed, bool(found.results))
+        keys = [self.keys.get(hit.sync_id, "") for hit in found.results]
+        quoted = [self.keys.get(hit.sync_id, "") for hit in found.results if hit.snippet]
+        return Answer(question, keys, elapsed, quoted)
 
 
 @contextmanager

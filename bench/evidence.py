@@ -132,7 +132,7 @@ def _hits(file: Path, lane: str) -> Iterator[Hit]:
             if prompt.half != "build" or prompt.kind in ("resume", "identity"):
                 continue
             try:
-                found = app.searches.search(plain_words(prompt.text), floor=0.0, limit=HITS, explain=True)
+                found = app.searches.search(plain_words(prompt.text), limit=HITS, explain=True)
             except EmptyQueryError:
                 continue
             assert found.explain is not None
@@ -213,7 +213,7 @@ def _asker(dataset: Dataset, keep: Path | None, embedder: str) -> Iterator[Calla
             def ask(text: str, project: str, gold: Sequence[str] = ()) -> Evidence | None:
                 """The evidence of what answers, None where it is not among the first five; else of the likeliest."""
                 try:
-                    found = app.searches.search(text, project=project, floor=0.0, explain=True, recorded=False)
+                    found = app.searches.search(text, project=project, explain=True, recorded=False)
                 except EmptyQueryError:
                     return None
                 assert found.explain is not None

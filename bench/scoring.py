@@ -17,14 +17,19 @@ _DRAWS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The keys a question was shown, best first, and the seconds that took. ``sure``: they stood under the answers,
-    else they were possibly related. ``refused``: an error came back."""
+    """The keys a question was shown, best first, and the seconds that took; ``quoted`` are those with a passage.
+    ``refused``: an error came back."""
 
     question: Question
     keys: Sequence[str]
     seconds: float
-    sure: bool = True
+    quoted: Sequence[str] = ()
     refused: bool = False
+
+    @property
+    def first_quoted(self) -> list[str]:
+        """The keys among the first five that have a passage."""
+        return [key for key in self.keys[:5] if key in self.quoted]
 
 
 def recall(keys: Sequence[str], gold: Collection[str], k: int) -> float:
@@ -62,17 +67,11 @@ def figures(answers: Sequence[Answer]) -> dict[str, float]:
         "mrr@10": _mean(reciprocal_rank(keys, gold) for keys, gold in pairs),
         "ndcg@10": _mean(ndcg(keys, gold) for keys, gold in pairs),
         "empty": _mean(not keys for keys, _ in pairs),
-        "sure": answered_when_found(answers),
+        "quoted@5": _mean(recall(answer.first_quoted, answer.question.gold, 5) for answer in answers),
         "refused": sum(answer.refused for answer in answers),
         "p50_ms": round(statistics.median(times), 2),
         "p95_ms": round(percentile(times, 95), 2),
     }
-
-
-def answered_when_found(answers: Sequence[Answer]) -> float:
-    """The share of the questions whose evidence is among the first five that have it under the answers."""
-    found = [answer for answer in answers if hit(answer.keys, answer.question.gold, 5)]
-    return _mean(answer.sure for answer in found) if found else 0.0
 
 
 def by_part(answers: Sequence[Answer]) -> dict[str, float]:
@@ -87,8 +86,8 @@ def by_part(answers: Sequence[Answer]) -> dict[str, float]:
 
 
 def answered(answers: Sequence[Answer]) -> float:
-    """The share that was answered, and not with what is possibly related alone."""
-    return _mean(answer.sure and bool(answer.keys) for answer in answers)
+    """The share that was answered with a passage."""
+    return _mean(bool(answer.quoted) for answer in answers)
 
 
 def some(questions: Sequence[Question], limit: int | None) -> Sequence[Question]:

@@ -680,7 +680,7 @@ class Engram:
         all_projects: bool = False,
         type: str | None = None,
         scope: str | None = None,
-        match_mode: str = "all",
+        match_mode: str = "any",
         limit: int | None = None,
         session_id: str | None = None,
         explain: bool = False,

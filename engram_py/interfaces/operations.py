@@ -164,10 +164,10 @@ SEARCH = Operation(
     Parameter(
         "match_mode",
         None,
-        "all: hits with all words come first. any: by score alone.",
+        "any: best first. all: hits with all words come first.",
         "--match",
-        default="all",
-        choices=("all", "any"),
+        default="any",
+        choices=("any", "all"),
     ),
     Parameter(
         "limit",

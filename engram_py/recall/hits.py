@@ -21,10 +21,11 @@ from engram_py.memory.observations.values import AnchorState, Observation, Relat
 from engram_py.memory.relations.table import relation_notes
 from engram_py.memory.sessions import citations
 from engram_py.memory.sessions.citations import citation_factor
-from engram_py.recall.proximity import Preview, preview, shares, term_finder
+from engram_py.recall.preview import Preview, preview, shares
+from engram_py.recall.reading import term_finder
 from engram_py.recall.retrieval import Retrieved, goal_of
 from engram_py.recall.score import Scored
-from engram_py.recall.values import Hit, Numbers
+from engram_py.recall.values import DocumentHit, Hit, Numbers
 
 # Each factor is small beside a word more or less, so that they settle near ties. Engram's own are of this size
 # (.10 pinned, .06 recency, .04 repetition: spec/engram-behaviour.md 1.12).
@@ -93,8 +94,8 @@ LOOKED_BEHIND = 20
 # The whole answer: 600 tokens of four characters. A hit takes about so many for its head, and for each line beside its
 # passage.
 ANSWER_CHARS, HEAD_CHARS, LINE_CHARS = 2_400, 70, 24
-# Behind the first hits, a hit with less than half of the best score is left out.
-FIRST, TAIL = 5, 0.5
+# Of the first hits, one with less than a quarter of the best score is left out, behind them one with less than half.
+FIRST, HEAD, TAIL = 5, 0.25, 0.5
 SORTS = ("relevance", "recency", "salience")
 
 
@@ -115,14 +116,12 @@ class RankedRow:
         one = self.scored
         return Numbers(
             id=one.id,
-            bm25=round(one.bm25, 3),
-            lent=round(one.neighbour_score, 3),
-            closeness=round(one.proximity, 3),
+            passage=round(one.passage, 3),
+            whole=round(one.whole, 3),
+            lent=round(one.lent, 3),
             session=round(one.session, 3),
             coverage=round(one.coverage, 3),
-            passage=round(one.passage_share, 3),
-            evidence=one.evidence,
-            probability=round(one.evidence.probability(), 3),
+            meaning=round(one.meaning, 3) if one.meaning is not None else None,
             relevance=round(one.relevance, 3),
             factors=dict(self.factors),
             score=round(self.score, 3),
@@ -196,10 +195,12 @@ class Hits:
         limit: int,
         stale_only: bool = False,
         snippet_chars: int | None = None,
+        taken: int = 0,
     ) -> tuple[Hit, ...]:
         """Return the first ``limit`` hits without the tail, each with the state of its files and its passage.
 
-        The passages share the room of the answer; ``snippet_chars`` gives each of them so many characters instead.
+        The passages share the room of the answer, of which so many characters are ``taken``; ``snippet_chars`` gives
+        each of them so many characters instead.
         """
         states = self._anchors.states([one.row for one in ranked])
         now = self._journal.moment()
@@ -207,7 +208,9 @@ class Hits:
             stale = {row for row, anchors in states.items() if any(anchor.stale for anchor in anchors)}
             ranked = [one for one in ranked if one.row.state(now) != "active" or one.row.id in stale]
         scores = _shown_scores(ranked[:limit])
-        chars = _passage_chars(ranked, scores, states) if snippet_chars is None else [snippet_chars] * len(scores)
+        chars = [snippet_chars or 0] * len(scores)
+        if snippet_chars is None:
+            chars = _passage_chars(ranked, scores, states, taken)
         finder = term_finder(found.terms)
         hits = []
         for one, score, part in zip(ranked, scores, chars, strict=False):
@@ -256,15 +259,15 @@ def _shown_scores(ranked: Sequence[RankedRow]) -> list[float]:
     for one in ranked:
         before = scores[-1] if scores else 1.0
         scores.append(min(before, one.score / best) if one.scored.relevance else before)
-    return [score for at, score in enumerate(scores) if at < FIRST or score >= TAIL]
+    return [score for at, score in enumerate(scores) if score >= (HEAD if at < FIRST else TAIL)]
 
 
 def _passage_chars(
-    ranked: Sequence[RankedRow], scores: Sequence[float], states: Mapping[int, Sequence[AnchorState]]
+    ranked: Sequence[RankedRow], scores: Sequence[float], states: Mapping[int, Sequence[AnchorState]], taken: int
 ) -> list[int]:
     """Return how many characters each passage gets; a text that says the same as a better hit is not shown twice."""
     lines = sum(_line_chars(one, states.get(one.row.id, ())) for one, _ in zip(ranked, scores, strict=False))
-    room = max(ANSWER_CHARS // 4, ANSWER_CHARS - HEAD_CHARS - lines)
+    room = max(ANSWER_CHARS // 4, ANSWER_CHARS - HEAD_CHARS - taken - lines)
     ids = {one.row.id for one in ranked}
     return shares(scores, [0 if one.like in ids else len(one.row.content) for one in ranked], room)
 
@@ -301,6 +304,17 @@ def _different_first(ranked: list[RankedRow], limit: int) -> list[RankedRow]:
         else:
             repeated.append(replace(one, like=like))
     return different + repeated
+
+
+def on_one_scale(
+    hits: tuple[Hit, ...], strength: float, documents: tuple[DocumentHit, ...]
+) -> tuple[tuple[Hit, ...], tuple[DocumentHit, ...]]:
+    """Return both with the best of all at 1; ``strength`` is that of the best memory, a document's score is its own."""
+    best = max([strength, *(one.score for one in documents)])
+    if not documents or best <= 0:
+        return hits, documents
+    hits = tuple(replace(hit, score=round(hit.score * strength / best, 4)) for hit in hits)
+    return hits, tuple(replace(one, score=round(one.score / best, 4)) for one in documents)
 
 
 def clean_sort(given: str | None) -> str | None:

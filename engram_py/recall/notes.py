@@ -16,23 +16,21 @@ from engram_py.recall.query import MAX_QUERY_CHARS, MAX_WORDS, Query
 from engram_py.recall.retrieval import Retrieved
 from engram_py.recall.scope_filter import ScopeFilter
 from engram_py.recall.terms import MOST_WORDS_ASKED
-from engram_py.recall.values import LadderStep, NoResults
+from engram_py.recall.values import NoResults
 
 _MOST_HIDDEN = 3
 # So many rows are asked whether they have a type, before it is called unusual.
 TYPES_READ = 10_000
 
 
-def explain_no_results(
-    store: Store, query: Query, found: Retrieved[Observation], scope: ScopeFilter, least: float
-) -> NoResults:
+def explain_no_results(store: Store, query: Query, found: Retrieved[Observation], scope: ScopeFilter) -> NoResults:
     """Return why nothing that was ``found`` answers, as far as a reader can act on it."""
     numbers = (query.observation_id,) if query.observation_id is not None else handles(query.asked)
     if numbers:  # an id opens what it names from every project, whatever the filters say
         return NoResults(reason("gone", ids=numbers), numbered=True, others=False)
     elsewhere = _only_elsewhere(query, found, scope)
     return NoResults(
-        reason=_reason(query, found, scope, least, elsewhere),
+        reason=_reason(query, found, scope, elsewhere),
         unknown=found.unknown,
         elsewhere=elsewhere,
         filtered=found.filtered_away,
@@ -43,9 +41,7 @@ def explain_no_results(
     )
 
 
-def _reason(
-    query: Query, found: Retrieved[Observation], scope: ScopeFilter, least: float, elsewhere: Sequence[str]
-) -> Reason:
+def _reason(query: Query, found: Retrieved[Observation], scope: ScopeFilter, elsewhere: Sequence[str]) -> Reason:
     if found.days is not None and not (found.filtered_away or found.scored or elsewhere):
         return reason("no_change", **_span(found.days))
     if not query.asks and (scope.filtered or query.filters.projects):
@@ -56,10 +52,8 @@ def _reason(
         return reason("no_content_word")
     if found.filtered_away:
         return reason("filtered")
-    if scope.stale and found.probability >= least:
-        return reason("not_stale")
     if found.scored:
-        return reason("not_sure")
+        return reason("not_stale")
     if _is_marked(query, found):
         return reason("not_as_marked", quotes=bool(query.phrases), minus=bool(query.excluded))
     return reason("only_elsewhere" if elsewhere else "unknown_words")
@@ -109,13 +103,6 @@ def answer_notes(
 def filters_ignored(scope: ScopeFilter) -> tuple[Reason, ...]:
     """Return the note that an id opens what it names, whatever the filters beside it say."""
     return (reason("idle_filters", words=scope.said),) if scope.said else ()
-
-
-def evidence_step(found: Retrieved[Observation], least: float) -> LadderStep:
-    one = found.evidence
-    if not one.share:
-        return LadderStep("evidence", 0, reason("no_word_found"))
-    return LadderStep("evidence", 0, reason("evidence", share=one.share, probability=found.probability, least=least))
 
 
 def _query_notes(text: str, query: Query) -> list[Told]:

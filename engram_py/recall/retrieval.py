@@ -16,24 +16,10 @@ from engram_py.memory.observations.values import Observation
 from engram_py.memory.sessions.values import SUMMARY_TITLE
 from engram_py.recall.dates import Days, days_asked, is_day_term, names_days, with_dates
 from engram_py.recall.index import Length, Totals, lengths, totals
-from engram_py.recall.proximity import Reader, term_finder
 from engram_py.recall.query import Query
+from engram_py.recall.reading import Reader, term_finder
 from engram_py.recall.scope_filter import ScopeFilter, VisibleRows
-from engram_py.recall.score import (
-    ALL_WORDS,
-    NONE,
-    Evidence,
-    Neighbours,
-    Scored,
-    Term,
-    best_of,
-    first_scores,
-    informative,
-    score,
-    set_relevance,
-    threshold,
-    weigh_evidence,
-)
+from engram_py.recall.score import ALL_WORDS, K1, Neighbours, Scored, Term, best_of, first_scores, score, set_relevance
 from engram_py.recall.substitutes import (
     may_be_substituted,
     with_entities,
@@ -47,25 +33,16 @@ from engram_py.recall.values import LadderStep, Related, Text
 
 # The best by their own words, whose neighbours are looked at; of all of these, whose text is read; and how many rows
 # are asked about for the first. Recall at 10 of five sets: 40 and 24 .611, 60 and 40 .621, in the same time.
-BEST = 60
+BEST = 100
 READ = 40
 _POOL = 400
-# Where a text stands out by what is read (words near to each other, common ones), its score is seldom above so many
-# times that of its words and this part of the words whose mentions were not counted: other rows are not read. The first
-# five stay the same in 97 to 100 of 100 questions of nine sets (LoCoMo's sessions 93), recall at 5 in all of them.
-GAIN, UNCOUNTED, _AT_ONCE = 1.25, 0.6, 12
-# Beside an answer, a row is padding whose passage tells less than this part of what the best tells, unless its score is
-# this near to the best.
-PADDING = 0.25
-NEARLY = 0.5
+# Where half of the question stands in no passage, its words may be written as one.
+_HALF = 0.5
 # Whether a row that may be shown has a word is asked of its newest rows, then of more, then of all.
 _ASKED_ABOUT = (10, 200, None)
 _MOST_SUBSTITUTED = 4
-# One of the first five has to answer, and as many lines are said of what may have to do with a question.
 JUDGED = 5
-# What the words of a passage tell beside those of the question, so that ordinary words may relate it as well.
-THIRD = 1 / 3
-# Such a line is of 25 tokens, with its handle.
+# A line of what came near is of 25 tokens, with its handle.
 _LINE_CHARS = 90
 
 
@@ -103,8 +80,8 @@ class Retrieved(Generic[T]):
 
     ``replaced`` are the rows whose words were found, by the id of what replaced them; ``hidden`` the ids of those whose
     replacement was filtered away, each with it. ``filtered_away`` counts rows with the words that no filter lets
-    through. ``near`` are the rows that vectors found, ``meant`` those near enough to have to do with it. ``days``
-    are those that the question names, unless their words stayed words.
+    through. ``size`` is how many rows the index has. ``days`` are those that the question names, unless their words
+    stayed words.
     """
 
     scored: Sequence[Scored] = ()
@@ -112,68 +89,35 @@ class Retrieved(Generic[T]):
     terms: Sequence[Term] = ()
     rungs: tuple[LadderStep, ...] = ()
     notes: tuple[Reason, ...] = ()
-    evidence: Evidence = NONE
+    size: int = 0
     filtered_away: int = 0
     replaced: Mapping[int, T] = field(default_factory=dict)
     hidden: Mapping[int, int] = field(default_factory=dict)
-    near: frozenset[int] = frozenset()
-    meant: frozenset[int] = frozenset()
     days: Days | None = None
 
-    @property
-    def probability(self) -> float:
-        """The probability (0..1) that one of the first five of what the words found answers: that of the likeliest."""
-        return self.evidence.probability()
+    def strength(self, score: float) -> float:
+        """Return a score as a share (0..1) of the best that a text without neighbours could reach: the same scale for
+        memories and documents."""
+        most = (K1 + 1) * sum(term.weight for term in self.terms)
+        return min(1.0, score / most) if most else 1.0
 
     @property
     def unknown(self) -> tuple[str, ...]:
         """The words that this memory has never seen, nor a visible substitute; no words of days."""
         return tuple(term.text for term in self.terms if term.unknown and not names_days(term.text, self.days))
 
-    def answers(self, least: float) -> list[Scored]:
-        """Return what may be shown: nothing where none of the first five is ``least`` likely."""
-        if self.probability < least:
-            return []
-        best = max((one.relevance for one in self.scored), default=0.0) * NEARLY
-        share = max((one.passage_share for one in self.scored), default=0.0) * PADDING
-        likely = self.probability * PADDING
-        return [
-            one
-            for one in self.scored
-            if one.passage_share >= share
-            or one.relevance >= best
-            or (one.id in self.near and one.evidence.probability() >= likely)
-        ]
 
-    def judged(self, model: str = "asked") -> list[tuple[float, Scored]]:
-        """Return the rows with words of their own or a known meaning, and how likely each answers, likeliest first."""
-        told = [one for one in self.scored if one.words or one.evidence.meaning is not None]
-        own = [one for one in told if one.id in self.rows]
-        return sorted(((one.evidence.probability(model), one) for one in own), key=lambda pair: -pair[0])
-
-    def relating(self, rows: Sequence[Scored] | None = None) -> list[Scored]:
-        """Return those of ``rows``, by default of all, that may have to do with the question: they hold an informative
-        word or a third of it, or are near to it in meaning."""
-        telling = informative(self.terms)
-        return [
-            one
-            for one in (self.scored if rows is None else rows)
-            if one.id in self.rows
-            and (one.passage_share >= THIRD or one.id in self.meant or not telling.isdisjoint(one.words))
-        ]
-
-
-def related_lines(found: Retrieved[Observation], rows: Sequence[Scored], model: str = "asked") -> tuple[Related, ...]:
+def lines_of(found: Retrieved[Observation], rows: Sequence[Scored]) -> tuple[Related, ...]:
     """Return a line for each of the first five ``rows``; a session's summary with its goal."""
-    from engram_py.recall.proximity import preview  # a prompt hook shows no such line
+    from engram_py.recall.preview import preview  # a prompt hook shows no such line
 
     finder, lines = term_finder(found.terms), []
     for one in rows[:JUDGED]:
         row = found.rows[one.id]
         title = ". ".join(filter(None, (row.title, goal_of(row))))
-        room, probability = _LINE_CHARS - len(title), round(one.evidence.probability(model), 3)
+        room = _LINE_CHARS - len(title)
         snippet = preview(row.content, found.terms, finder, limit=room).text if room > _LINE_CHARS // 3 else ""
-        lines.append(Related(title, row.project, probability, one.words, snippet, id=row.id, sync_id=row.sync_id))
+        lines.append(Related(title, row.project, one.words, snippet, id=row.id, sync_id=row.sync_id))
     return tuple(lines)
 
 
@@ -182,13 +126,11 @@ def retrieve(
     query: Query,
     scope: ScopeFilter,
     *,
-    limit: int,
-    least: float | None = None,
     calendar: Calendar,
 ) -> Retrieved[Observation]:
     """Look up the words of a query, and what its dates, files and entities name.
 
-    "Last week" is that of the ``calendar``. An answer that is ``least`` likely needs no other reading of the words.
+    "Last week" is that of the ``calendar``.
     """
     index = totals(store)
     size, projects = index.rows, scope.projects
@@ -198,32 +140,22 @@ def retrieve(
     if has_any(store):
         terms = with_entities(store, terms, query.asked, size=size, projects=projects)
     terms = with_files(store, terms, query.asked, size=size, projects=projects)
-    found = retrieve_terms(store, query, terms, VisibleRows(store, scope), index, limit=limit, least=least)
+    found = retrieve_terms(store, query, terms, VisibleRows(store, scope), index)
     naming = [term for term in found.terms if names_days(term.text, days)]
     is_known = any(is_day_term(term, days) for term in naming) or (naming and not any(term.rows for term in naming))
     return replace(found, days=days) if is_known else found
 
 
-def retrieve_terms(
-    store: Store,
-    query: Query,
-    terms: list[Term],
-    visible: Readable[T],
-    index: Totals,
-    *,
-    limit: int,
-    least: float | None = None,
-) -> Retrieved[T]:
+def retrieve_terms(store: Store, query: Query, terms: list[Term], visible: Readable[T], index: Totals) -> Retrieved[T]:
     """Look up ``terms`` among the ``visible`` rows, and substitutes for the words that nobody ever saw."""
-    least = threshold("shown") if least is None else least
-    retrieval = _Retrieval(store, query, visible, index, limit=limit)
+    retrieval = _Retrieval(store, query, visible, index)
     found = retrieval.rank(terms)
     best = max((scored.coverage for scored in found.scored), default=0.0)
     first, common = len(found.scored), [term.text for term in found.terms if term.rows and not term.looked_up]
     missing = frozenset(number for number, term in enumerate(found.terms) if may_be_substituted(term))
     if missing and best < ALL_WORDS and len(missing) <= _MOST_SUBSTITUTED:
         found = retrieval.with_substitutes(found, missing)
-    if found.probability < least:
+    if max((one.passage_share for one in found.scored), default=0.0) < _HALF:
         terms, joined = with_joined_words(store, query, found.terms, index.rows)
         found = retrieval.again(found, terms, reason("read", joined=tuple(joined), forms=())) if joined else found
     if not any(term.rows for term in found.terms):
@@ -232,17 +164,15 @@ def retrieve_terms(
         nothing = LadderStep("any word", 0, reason("no_known_word"))
         return replace(found, rungs=(*found.rungs, nothing))
     whole = sum(scored.has_all_words for scored in found.scored) if best > ALL_WORDS else 0
-    enough = reason("enough" if whole >= limit else "too_few")
     why = reason("too_common", words=tuple(common)) if common else reason("all_looked_up")
-    words = LadderStep("all words", whole, enough), LadderStep("any word", first - whole, why)
+    words = LadderStep("all words", whole, reason("in_one_passage")), LadderStep("any word", first - whole, why)
     return replace(found, rungs=(*words, *found.rungs))
 
 
 class _Retrieval(Generic[T]):
     """Ranks the visible rows by terms, once or again with other terms."""
 
-    def __init__(self, store: Store, query: Query, visible: Readable[T], index: Totals, *, limit: int) -> None:
-        self._wanted = max(limit, 2 * JUDGED)
+    def __init__(self, store: Store, query: Query, visible: Readable[T], index: Totals) -> None:
         self._store = store
         self._query = query
         self._visible = visible
@@ -298,35 +228,23 @@ class _Retrieval(Generic[T]):
         terms = [replace(term, visible=True) if number in reader.met else term for number, term in enumerate(terms)]
         sessions = {row: text.group for row, text in loaded.items()}
         set_relevance(scored, sessions)
-        ranked = sorted(scored.values(), key=lambda one: (-one.relevance, -one.id))
-        asks, foreign = query.is_question, query.is_foreign
-        weigh_evidence(terms, ranked, self._index.rows, asks=asks, foreign=foreign)
-        evidence = likeliest(ranked)
-        found = Retrieved(ranked, loaded, terms, evidence=evidence, filtered_away=filtered_away)
+        # Without a word of its own in any, the words stand in the frames of summaries.
+        told = (
+            [one for one in scored.values() if one.relevance > 0] if any(one.own > 0 for one in scored.values()) else []
+        )
+        ranked = sorted(told, key=lambda one: (-one.relevance, -one.id))
+        found = Retrieved(ranked, loaded, terms, size=self._index.rows, filtered_away=filtered_away)
         return with_replacements(found, visible)
 
     def _read(self, scored: Mapping[int, Scored], sizes: Mapping[int, Length], reader: Reader) -> dict[int, T]:
-        """Read the texts of ``scored``, best first, until no other can come among the first; return the rows."""
-        most, left = round(READ * self._visible.share), list(scored.values())
-        rows: dict[int, T] = {}
-        found: list[float] = []
-        while left and len(rows) < most and not self._is_hopeless(left[0], found, reader.uncounted):
-            part, left = left[:_AT_ONCE], left[_AT_ONCE:]
-            loaded = self._visible.load([one.id for one in part])
-            more = lengths(self._store, loaded.keys() - sizes.keys())
-            for one in part[: most - len(rows)]:
-                if one.id in loaded:
-                    rows[one.id] = loaded[one.id]
-                    reader.read(one, loaded[one.id], sizes.get(one.id) or more.get(one.id))
-                    found.append(one.bm25 + one.neighbour_score + one.proximity)
-        return rows
-
-    def _is_hopeless(self, one: Scored, found: Sequence[float], uncounted: float) -> bool:
-        """Return whether no text brings a row among the first that were ``found``."""
-        if len(found) < self._wanted:
-            return False
-        most = (one.bm25 + one.neighbour_score) * GAIN + uncounted * UNCOUNTED
-        return most < sorted(found, reverse=True)[self._wanted - 1]
+        """Read the texts of the best of ``scored``; return the rows."""
+        chosen = list(scored)[: 2 * READ]
+        loaded = self._visible.load(chosen)
+        chosen = [row for row in chosen if row in loaded][: round(READ * self._visible.share)]
+        more = lengths(self._store, set(chosen) - sizes.keys())
+        for row in chosen:
+            reader.read(scored[row], loaded[row], sizes.get(row) or more.get(row))
+        return {row: loaded[row] for row in chosen}
 
     def _best(self, own: Mapping[int, float]) -> dict[int, Neighbours]:
         """Return the best visible rows by their own words, best first, with their neighbours."""
@@ -354,11 +272,6 @@ class _Retrieval(Generic[T]):
         return [replace(term, visible=at not in unsure) if at in known else term for at, term in enumerate(terms)]
 
 
-def likeliest(ranked: Sequence[Scored]) -> Evidence:
-    """Return the evidence of that one of the first five which most likely answers."""
-    return max((one.evidence for one in ranked[:JUDGED]), key=Evidence.probability, default=NONE)
-
-
 def with_replacements(found: Retrieved[T], visible: Readable[T]) -> Retrieved[T]:
     """Give the place of each row that was replaced to what replaced it."""
     by = visible.replacements([found.rows[one.id] for one in found.scored if one.id in found.rows])
@@ -375,9 +288,7 @@ def with_replacements(found: Retrieved[T], visible: Readable[T]) -> Retrieved[T]
         if new != one.id:
             replaced[new] = rows[one.id]
         kept[new] = replace(one, id=new)
-    near, meant = (frozenset(by.get(row, row) for row in ids) for ids in (found.near, found.meant))
-    scored = list(kept.values())
-    return replace(found, scored=scored, rows=rows, replaced=replaced, hidden=hidden, near=near, meant=meant)
+    return replace(found, scored=list(kept.values()), rows=rows, replaced=replaced, hidden=hidden)
 
 
 def goal_of(row: Observation) -> str:

@@ -14,7 +14,7 @@ from engram_py.base.text.normalize import folded
 from engram_py.recall import index
 from engram_py.recall.index import EVERYWHERE, Span
 from engram_py.recall.query import Query, Word, quote
-from engram_py.recall.score import Term, add, idf
+from engram_py.recall.score import Term, add, idf, ordinary_rate
 
 # The index's own tokenizer tells how it writes a word. Temporary tables live in memory, with the connection.
 _TOKENIZER = (
@@ -228,6 +228,7 @@ def _word_term(
     store: Store, word: Word, stems: Mapping[str, tuple[str, ...]], rows: Mapping[str, int], size: int
 ) -> Term:
     found = tuple(dict.fromkeys(stem for form in (word.text, *word.forms) for stem in stems[form]))
+    rate = ordinary_rate(found)
     # `sent` is another word to the index than `sending`, `send` is not: asked for twice, it would count twice.
     others = [form for form in word.forms if stems[form] != stems[word.text]]
     expression = f"({' OR '.join((word.expression, *map(quote, others)))})" if others else word.expression
@@ -235,11 +236,11 @@ def _word_term(
     if is_one_token and all(len(stems[form]) == 1 for form in (word.text, *others)):
         # As if no row held two of them: counting those that do costs as much as reading them.
         count = min(size, sum(rows[stem] for stem in found))
-        return Term(word.text, expression, idf(count, size), count, found, found)
+        return Term(word.text, expression, idf(count, size, rate), count, found, found)
     # Several tokens, each of which many words have, or beginnings: the index counts them.
     count = index.frequency(store, expression, cap=ROW_BUDGET + 1)
     has_marks = len(stems[word.text]) > 1
-    return Term(word.text, expression, idf(count, size), count, (word.text,) if has_marks else found)
+    return Term(word.text, expression, idf(count, size, rate), count, (word.text,) if has_marks else found)
 
 
 @dataclass(frozen=True)

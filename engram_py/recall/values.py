@@ -10,7 +10,9 @@ from engram_py.memory.observations.values import MOST_COUNTED, RelationNote, Sco
 
 if TYPE_CHECKING:
     from engram_py.memory.observations.values import AnchorState
-    from engram_py.recall.score import Evidence
+
+
+MOST_OF_A_KIND = 3
 
 
 class Text(Protocol):
@@ -56,20 +58,19 @@ class WordNote:
 class Numbers:
     """The numbers behind a hit's place, in the order of the answer.
 
-    ``relevance`` is the sum of ``bm25``, ``lent`` (words of neighbours), ``closeness`` and ``session``; ``score`` is
-    that times ``factors``. ``passage`` is the share of the question that its best passage holds, ``probability`` how
-    likely it answers. ``recency`` is 1 now, and half of that after each half-life.
+    Without vectors ``relevance`` is the sum of two thirds of ``passage`` and a third of ``whole`` (BM25 of the best
+    passage and of the whole text), ``lent`` (words of neighbours) and ``session``; ``score`` is that times ``factors``.
+    ``coverage`` is the share of the question that it holds, ``meaning`` how near its vector is beside what the nearest
+    of as many texts is by chance. ``recency`` is 1 now, and half of that after each half-life.
     """
 
     id: int
-    bm25: float
+    passage: float
+    whole: float
     lent: float
-    closeness: float
     session: float
     coverage: float
-    passage: float
-    evidence: Evidence
-    probability: float
+    meaning: float | None
     relevance: float
     factors: dict[str, float]
     score: float
@@ -79,36 +80,27 @@ class Numbers:
 
 @dataclass(frozen=True, slots=True)
 class Explain:
-    """The explanation of a search. ``probability`` is how likely the best hit answers, by its ``evidence``; below
-    ``floor``
-    nothing is answered. ``seconds`` is the time of the whole search."""
+    """The explanation of a search. ``seconds`` is the time of the whole search."""
 
     rungs: tuple[LadderStep, ...]
     words: tuple[WordNote, ...]
     hits: tuple[Numbers, ...]
-    evidence: Evidence
-    probability: float
-    floor: float
-    below_floor: int
     filters: tuple[str, ...]
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class Related:
-    """An observation, or a passage of a document that ``source`` opens, that may have to do with a question: it has
-    ``words`` of it, or lies near it in meaning. ``probability`` is how likely it answers; ``snippet`` is what a short
-    line has room for beside the title. ``anchors`` are those of its files that changed."""
+    """A memory that came near to being given to a prompt: it has ``words`` of it, or lies near it in meaning.
+    ``probability`` is how likely it is needed; ``snippet`` is what a short line has room for beside the title."""
 
     title: str
     project: str
+    words: tuple[str, ...]
+    snippet: str
+    id: int
+    sync_id: str
     probability: float = 0.0
-    words: tuple[str, ...] = ()
-    snippet: str = ""
-    id: int | None = None
-    sync_id: str = ""
-    source: str = ""
-    anchors: tuple[AnchorState, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +177,6 @@ class DocumentHit:
     title: str
     snippet: str
     score: float
-    probability: float
     line: int
     first_line: int
     last_line: int
@@ -208,9 +199,9 @@ class Results:
     """The results of a search.
 
     ``rung`` names the step that answered. ``projects`` is None for all of them; ``memories`` counts what can be seen
-    from there, little further than MOST_COUNTED. Where nothing is likely enough to answer, ``related`` are the first
-    five that may have to do with the question, and ``silence`` says why there is no answer. No memory has the
-    ``unknown`` words. ``sort`` is None for the best first. ``documents`` say what no memory says.
+    from there, little further than MOST_COUNTED. Where nothing was found, ``silence`` says why. No memory has the
+    ``unknown`` words. ``sort`` is None for the best first. ``documents`` say what no memory says, their ``score`` is on
+    the scale of the memories'.
     """
 
     query: str
@@ -222,15 +213,26 @@ class Results:
     explain: Explain | None = None
     silence: NoResults | None = None
     unknown: tuple[str, ...] = ()
-    related: tuple[Related, ...] = ()
     sort: str | None = None
     documents: tuple[DocumentHit, ...] = ()
+
+    @property
+    def page(self) -> list[Hit | DocumentHit]:
+        """Memories and documents in one order, best first; at most three of a kind before the other kind is heard."""
+        memories, documents = list(self.results), list(self.documents)
+        page: list[Hit | DocumentHit] = []
+        run = 0
+        while memories and documents:
+            is_memory = memories[0].score >= documents[0].score
+            is_memory = is_memory if run < MOST_OF_A_KIND else not isinstance(page[-1], Hit)
+            run = run + 1 if page and isinstance(page[-1], Hit) == is_memory else 1
+            page.append(memories.pop(0) if is_memory else documents.pop(0))
+        return [*page, *memories, *documents]
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentResults:
-    """The results of a search of ``documents`` documents, best first; none of them has the ``unknown`` words. They are
-    possibly related and no answer where they are not ``sure``."""
+    """The results of a search of ``documents`` documents, best first; none of them has the ``unknown`` words."""
 
     query: str
     results: tuple[DocumentHit, ...]
@@ -238,4 +240,3 @@ class DocumentResults:
     documents: int
     unknown: tuple[str, ...] = ()
     warnings: tuple[Told, ...] = ()
-    sure: bool = True

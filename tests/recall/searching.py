@@ -39,9 +39,9 @@ def others(app: Engram) -> None:
 
 
 def ids(app: Engram, query: str, **arguments: Any) -> list[int]:
-    """What a search shows: its answers, else what may have to do with the question."""
+    """The memories that a search shows."""
     found = app.searches.search(query, **arguments)
-    return [hit.id for hit in found.results] or [one.id for one in found.related if one.id is not None]
+    return [hit.id for hit in found.results]
 
 
 def dated(words: str, day: str, *, unchanged: bool = False) -> Reason:

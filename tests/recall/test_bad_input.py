@@ -123,7 +123,7 @@ def test_of_many_words_and_no_many_letters_the_most_telling_are_used_and_it_says
     ],
 )
 def test_what_was_not_understood_is_said_and_takes_nothing_away(memory: Engram, query: str, note: Reason) -> None:
-    found = memory.searches.search(query, floor=0.0)
+    found = memory.searches.search(query)
     sound(found)
     assert note in found.warnings
     assert [hit.title for hit in found.results][:1] == ["Note"]

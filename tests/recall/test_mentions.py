@@ -191,7 +191,7 @@ def test_where_even_walking_is_too_long_the_newest_of_the_small_project_are_cand
     kept(app, "The barn leaks.", project="large")
     monkeypatch.setattr(terms, "WALKED_ROWS", 5)
     monkeypatch.setattr(terms, "CANDIDATES", 5)
-    assert ids(app, query, project="small", floor=0.0)[0] == mine
+    assert ids(app, query, project="small")[0] == mine
 
 
 def test_where_every_word_is_common_a_row_with_all_of_them_comes_before_newer_ones_with_one(
@@ -202,7 +202,7 @@ def test_where_every_word_is_common_a_row_with_all_of_them_comes_before_newer_on
         kept(app, f"Pump {number} works.", project="large")
         kept(app, f"Barn {number} leaks.", project="large")
     monkeypatch.setattr(terms, "ROW_BUDGET", 5)
-    assert ids(app, "pump leaks", project="large", floor=0.0)[0] == mine
+    assert ids(app, "pump leaks", project="large")[0] == mine
 
 
 def test_a_project_with_half_of_the_memory_is_asked_like_all_of_it(app: Engram) -> None:

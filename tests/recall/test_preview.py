@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from engram_py import Draft, Engram
 from engram_py.recall.contradictions import title_words
-from engram_py.recall.proximity import PREVIEW_CHARS, Preview, preview, shares, term_finder, with_opening
+from engram_py.recall.preview import PREVIEW_CHARS, Preview, preview, shares, with_opening
+from engram_py.recall.reading import term_finder
 from engram_py.recall.score import Term
 from tests.recall.searching import silence
 
@@ -130,12 +131,14 @@ def test_no_text_breaks_its_line(content: str) -> None:
 def test_the_better_the_evidence_the_longer_the_passage_and_weak_evidence_gets_none() -> None:
     first, second, third = shares([1.0, 0.8, 0.8], [5_000, 5_000, 5_000], 2_000)
 
-    assert first > 2 * second
+    assert first > 1.5 * second
     assert second == pytest.approx(third, abs=1)
     assert 1_990 < first + second + third <= 2_000
-    assert shares([1.0, 0.5, 0.4], [5_000, 5_000, 5_000], 2_000) == [2_000, 0, 0]
+    assert shares([1.0, 0.5, 0.2], [5_000, 5_000, 5_000], 2_000) == [1_600, 400, 0]
     assert shares([1.0, 1.0], [80, 60], 200) == [80, 60]
-    assert shares([1.0, 0.9], [100, 5_000], 2_000) == [100, 1_900]  # what a short one does not need goes to the others
+    assert shares([1.0, 0.9], [100, 5_000], 2_000) == pytest.approx(
+        [100, 1_900], abs=1
+    )  # what a short one does not need goes to the others
 
 
 @given(
@@ -243,7 +246,7 @@ def told(app: Engram) -> Engram:
 )
 def test_a_decision_stands_above_the_summary_that_retells_it(told: Engram, query: str, title: str) -> None:
     found = told.search(query)
-    assert (found.results or found.related)[0].title.startswith(title)
+    assert found.results[0].title.startswith(title)
 
 
 @pytest.mark.parametrize("query", ["relevant goal", "accomplished", "session summary widgets"])

@@ -1,41 +1,26 @@
-"""The score of a row from its words, their proximity, its neighbours, its evidence, and vectors."""
+"""The score of a row from its words, its best passage, its neighbours, and vectors."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram_py.base.dataclass import replace
 from engram_py.base.reasons import reason
 from engram_py.base.times import to_text
 from engram_py.memory.observations.values import Observation
 from engram_py.memory.sessions.citations import citation_factor
+from engram_py.recall.fusion import fuse, vector_nats
 from engram_py.recall.hits import Signals, factors, recency
-from engram_py.recall.proximity import PAIR_SHARE, Reading, passage, read, term_finder
-from engram_py.recall.score import (
-    AFTER,
-    BEFORE,
-    NONE,
-    SECOND,
-    Evidence,
-    Neighbours,
-    Scored,
-    Term,
-    best_of,
-    first_scores,
-    idf,
-    ordinary,
-    rarity,
-    score,
-    threshold,
-    weigh_evidence,
-)
-from engram_py.recall.search import fuse, vector_nats
+from engram_py.recall.index import Length
+from engram_py.recall.reading import Reader, term_finder
+from engram_py.recall.score import AFTER, BEFORE, SECOND, Neighbours, Scored, Term, best_of, first_scores, idf, score
+from engram_py.recall.values import Text
 from engram_py.recall.vectors.values import Nearest
 
 USUAL = 100
@@ -61,15 +46,15 @@ def test_a_row_has_the_sum_of_its_words_each_by_its_worth() -> None:
 
 def test_a_row_borrows_of_its_neighbours_in_part_what_it_has_not_itself_each_word_once() -> None:
     found = score([term({5: 1.0})], {5: Neighbours(before=4, after=6, second=7)}, {}, USUAL)
-    assert {row: one.neighbour_score for row, one in found.items()} == pytest.approx(
+    assert {row: one.lent for row, one in found.items()} == pytest.approx(
         {4: BEFORE * 2.0, 5: 0.0, 6: AFTER * 2.0, 7: SECOND * 2.0}
     )
     assert BEFORE < SECOND < AFTER < 1
     words = [term({1: 1.0, 2: 1.0, 3: 1.0}), term({1: 1.0, 2: 1.0}, idf=3.0)]
     around = {1: Neighbours(after=2, second=3), 2: Neighbours(before=1, after=3), 3: Neighbours()}
     found = score(words, around, {}, USUAL)
-    assert (found[1].neighbour_score, found[2].neighbour_score) == (0.0, 0.0)
-    assert found[3].neighbour_score == pytest.approx(AFTER * 3.0)
+    assert (found[1].lent, found[2].lent) == (0.0, 0.0)
+    assert found[3].lent == pytest.approx(AFTER * 3.0)
 
 
 NOW = datetime(2026, 3, 31, tzinfo=UTC)
@@ -123,70 +108,16 @@ def test_what_was_shown_in_vain_sinks_although_nobody_cited_anything() -> None:
     assert citation_factor(20, 0) < 1
 
 
-TOTAL = 1_000
-
-
-def rare_term(text: str = "quorum", rows: int = 3, *, visible: bool = True, discount: float = 1.0) -> Term:
-    return Term(text, f'"{text}"', idf(rows, TOTAL), rows, stems=(text,), visible=visible, discount=discount)
-
-
-def weighed(terms: list[Term], *passages: set[int], **more: bool) -> list[Scored]:
-    """The rows that hold these terms by their number, each once."""
-    rows = [
-        Scored(number, relevance=sum(terms[one].weight for one in held), passage=frozenset(held))
-        for number, held in enumerate(passages)
-    ]
-    weigh_evidence(terms, rows, TOTAL, **more)
-    return rows
-
-
-def test_the_more_of_a_question_a_row_holds_and_where_somebody_asks_the_likelier_it_answers() -> None:
-    terms = [rare_term("quorum"), rare_term("ledger"), rare_term("replica"), rare_term("vacuum")]
-    found = [row.evidence.probability() for row in weighed(terms, {0}, {0, 1}, {0, 1, 2}, {0, 1, 2, 3})]
-    assert found == sorted(found)
-    assert found[0] < threshold("shown") < found[-1]
-    terms = [rare_term("quorum"), rare_term("ledger")]
-    [asked], [ordered] = weighed(terms, {0, 1}, asks=True), weighed(terms, {0, 1}, asks=False)
-    assert asked.evidence.probability("unasked") > ordered.evidence.probability("unasked")
-
-
-def test_a_word_tells_by_its_rarity_less_where_it_is_ordinary_or_spelt_otherwise_and_none_nothing() -> None:
-    assert ordinary()["chang"] > 0.01
-    assert rarity(rare_term("chang"), TOTAL) < rarity(rare_term("quorum"), TOTAL) < 1
-    assert rarity(rare_term(rows=900, visible=False), TOTAL) == rarity(rare_term(rows=0), TOTAL) == 1.0
-    [guessed] = weighed([rare_term(discount=0.6), rare_term("ledger")], {0})
-    [exact] = weighed([rare_term(), rare_term("ledger")], {0})
-    assert guessed.evidence.share < exact.evidence.share
-    assert NONE.probability() == NONE.probability("unasked") == 0.0
-    [nothing] = weighed([rare_term()], set())
-    assert nothing.evidence.probability() == 0.0
-
-
-def test_in_a_foreign_question_the_words_that_nobody_saw_say_nothing() -> None:
-    terms = [rare_term("kafka"), rare_term("wegmachen", rows=0), rare_term("einfach", rows=0)]
-    [read] = weighed(terms, {0}, foreign=True)
-    [as_english] = weighed(terms, {0})
-    assert read.evidence.share == 1.0 > as_english.evidence.share
-
-
-@pytest.mark.parametrize("part", ["title", "named"])
-def test_a_title_that_was_asked_speaks_for_its_row_unasked(part: str) -> None:
-    terms = [rare_term("quorum"), rare_term("ledger"), rare_term("replica")]
-    plain, titled = Scored(1, passage=frozenset({0, 1})), Scored(2, passage=frozenset({0, 1}))
-    titled.titled, titled.named = (frozenset({0, 1}), 0.0) if part == "title" else (frozenset(), 1.0)
-    weigh_evidence(terms, [plain, titled], TOTAL, asks=False)
-    assert titled.evidence.probability("unasked") > plain.evidence.probability("unasked")
-
-
 def wanted_term(stem: str, *, idf: float = 2.0, substitutes: tuple[str, ...] = ()) -> Term:
     return Term(stem, f'"{stem}"', idf, 1, () if substitutes else (stem,), substitutes=substitutes)
 
 
-def reading(text: str, *terms: Term) -> Reading:
-    finder = term_finder(terms)
-    assert finder is not None
-    [found] = read([text], finder, terms)
-    return found
+def read(text: str, *terms: Term, title: str = "") -> Scored:
+    """A row of that text, as a search reads it."""
+    one = Scored(1)
+    row = SimpleNamespace(title=title, content=text, topic_key=None, aliases="", is_summary=False)
+    Reader(terms, USUAL).read(one, cast("Text", row), Length(max(1, len(text.split())), len(title.split())))
+    return one
 
 
 @pytest.mark.parametrize(
@@ -226,47 +157,45 @@ def reading(text: str, *terms: Term) -> Reading:
     ],
 )
 def test_a_word_is_seen_by_its_stem(stem: str, text: str, seen: bool) -> None:
-    assert reading(text, wanted_term(stem)).seen.keys() == ({0} if seen else set())
+    assert read(text, wanted_term(stem)).words == ((stem,) if seen else ())
 
 
 def test_a_near_spelling_is_found_by_what_it_stands_for_and_where_nothing_is_known_nothing() -> None:
-    assert reading("pgbouncer limits", wanted_term("pgbuoncer", substitutes=("pgbounc",))).seen.keys() == {0}
+    assert read("pgbouncer limits", wanted_term("pgbuoncer", substitutes=("pgbounc",))).words == ("pgbuoncer",)
     assert term_finder([Term("foreign", '"foreign"', 2.0, 0)]) is None
-    assert passage([], [wanted_term("queue")]) == frozenset()
+    assert read("queue", Term("foreign", '"foreign"', 2.0, 0)).own == 0
 
 
-def test_words_side_by_side_count_more_than_words_apart_once_and_by_the_rarer_word() -> None:
+def test_words_of_one_passage_count_more_than_words_scattered_over_a_text() -> None:
     terms = (wanted_term("retri"), wanted_term("queue"))
-    near, apart, far = (reading(f"retries {gap} queue", *terms).proximity for gap in ("", "x" * 30, "x" * 60))
-    assert near > apart > far == 0
-    assert near <= PAIR_SHARE * 2.0
-    terms = (wanted_term("retri", idf=4.0), wanted_term("queue", idf=1.0))
-    once, often = reading("retry queue", *terms), reading("retry queue " * 20, *terms)
-    assert once.proximity == often.proximity <= PAIR_SHARE * 4.0
-    assert reading("queue queue queue", wanted_term("queue")).proximity == 0
-    assert (
-        once.proximity > reading("retry queue", wanted_term("retri", idf=4.0), wanted_term("queue", idf=0.5)).proximity
-    )
+    together, scattered = (f"{'x ' * 400}retries {gap} queue {'x ' * 400}" for gap in ("", "x " * 400))
+    assert read(together, *terms).passage > read(scattered, *terms).passage
+    assert read(together, *terms).own > read(scattered, *terms).own
 
 
-def test_only_words_that_stand_together_are_a_passage_whatever_the_title_says() -> None:
+def test_a_short_statement_is_not_buried_under_a_long_text_that_has_its_words_as_often() -> None:
+    terms = (wanted_term("retri"), wanted_term("queue"))
+    said = "retries of the queue stop after five"
+    assert read(said, *terms).own > read(f"{'x ' * 60}{said}{' x' * 600}", *terms).own
+
+
+def test_only_words_that_stand_together_are_held_and_those_of_the_title_by_every_passage() -> None:
     terms = (wanted_term("retri", idf=3.0), wanted_term("queue", idf=2.0), wanted_term("worker", idf=2.0))
-    found = reading("retry " + "x" * 700 + " queue worker", *terms)
-    assert found.seen.keys() == {0, 1, 2}
-    assert found.passage == {1, 2}
+    found = read("retry " + "x" * 700 + " queue worker", *terms)
+    assert set(found.words) == {"retri", "queue", "worker"}
+    assert found.held == {1, 2}
+    assert not found.has_all_words
     terms = (wanted_term("deadlock", idf=5.0), wanted_term("worker"), wanted_term("queue"))
-    finder = term_finder(terms)
-    assert finder is not None
     text = "The deadlock struck. " + "x" * 700 + " The worker of the queue was blocked."
-    assert [one.passage for one in read([text], finder, terms)] == [{0}]
-    assert [one.passage for one in read(["A deadlock", text], finder, terms)] == [{0}, {1, 2}]
+    assert read(text, *terms).held == {0}
+    assert read(text, *terms, title="A deadlock").held == {0, 1, 2}
 
 
 @given(text=st.text(), stems=st.lists(st.text(min_size=1, max_size=6), min_size=1, max_size=6))
 def test_any_stem_is_looked_for_as_it_is_written(text: str, stems: list[str]) -> None:
-    found = reading(text, *(wanted_term(stem) for stem in stems))
-    assert found.passage <= found.seen.keys() <= set(range(len(stems)))
-    assert found.proximity >= 0
+    found = read(text, *(wanted_term(stem) for stem in stems))
+    assert len(found.held) <= len(found.words) <= len(stems)
+    assert 0 <= found.passage_share <= found.coverage + 1e-9
 
 
 MANY = 1_000
@@ -331,16 +260,6 @@ def test_a_cosine_is_worth_the_logarithm_of_the_normal_tail_times_the_weight_of_
 def test_the_nearest_of_more_texts_is_nearer_by_chance() -> None:
     assert nearest({}).chance == pytest.approx(3.717, abs=0.001)  # sqrt(2 ln 1000)
     assert nearest({}, population=MANY**2).chance > nearest({}).chance > nearest({}, population=0).chance > 0
-
-
-def test_meaning_is_evidence_beside_the_words_and_alone_only_far_above_the_crowd() -> None:
-    words = Evidence(share=0.6, told=1.5, strength=0.4, words=1.4)
-    at_chance, far = replace(words, meaning=0.5), replace(words, meaning=2.0)
-    assert far.probability() > at_chance.probability()
-    alone = [Evidence(words=1.4, meaning=near) for near in (0.5, 1.0, 2.0, 6.0)]
-    likely = [one.probability() for one in alone]
-    assert likely == sorted(likely)
-    assert likely[2] < threshold("shown") < likely[3]
 
 
 numbers = st.floats(min_value=-1e6, max_value=1e6, allow_nan=False)

@@ -19,7 +19,6 @@ QUEUE = "The retry queue drains on restart because consumers acknowledge too ear
     "question",
     [
         pytest.param("How do I configure kubernetes ingress certificates?", id="every-word-unknown"),
-        pytest.param("Which restart of kubernetes ingress renews certificates at midnight?", id="one-word-known"),
         pytest.param("¿Cómo se cocina la tortilla española?", id="spanish"),
         pytest.param("如何做红烧肉", id="chinese"),
     ],
@@ -34,31 +33,28 @@ def test_beside_an_answer_what_shares_one_common_word_is_left_out(app: Engram) -
     assert ids(app, "what is there to know of the retry queue that drains on restart of consumers") == [saved]
 
 
-def test_silence_names_the_words_this_memory_never_saw(app: Engram) -> None:
+def test_an_answer_names_the_words_this_memory_never_saw_and_shows_what_has_the_others(app: Engram) -> None:
     saved = kept(app, QUEUE, topic_key="queue/retry")
     asked = "Which restart of the kubernetes ingress renews the wildcard certificates at midnight?"
-    found = silence(app, asked)
+    found = app.searches.search(asked)
     assert found.unknown == ("kubernetes", "ingress", "renews", "wildcard", "certificates", "midnight")
-    assert [one.id for one in app.searches.search(asked).related] == [saved]
-    assert found.reason == reason("not_sure")
+    assert [hit.id for hit in found.results] == [saved]
 
 
 @pytest.mark.parametrize(
     "asked", ["why did we ditch the gyroscope?", "who asked for the gyroscope?", "gyroscope maintenance"]
 )
-def test_what_holds_a_telling_word_of_a_question_is_shown_at_least_as_related(app: Engram, asked: str) -> None:
+def test_what_holds_a_telling_word_of_a_question_is_shown(app: Engram, asked: str) -> None:
     saved = kept(app, "The gyroscope is calibrated at start-up.", title="Calibration")
     assert ids(app, asked) == [saved]
 
 
-def test_related_are_at_most_five_and_none_that_has_only_ordinary_words(app: Engram) -> None:
-    kept(app, "Change the code of the file.", title="Work")
-    made = [kept(app, f"The gyroscope of drone {name}{name}.", title=f"Drone {name}") for name in "abcdefgh"]
-    found = app.searches.search("why did we ditch the gyroscope because of a file change in kubernetes?")
-    assert found.results == ()
-    assert len(found.related) == 5
-    assert {one.id for one in found.related} < set(made)
-    assert all(one.words == ("gyroscope",) and 0 < one.probability < 0.5 for one in found.related)
+def test_what_has_only_ordinary_words_stands_below_what_has_a_telling_one(app: Engram) -> None:
+    ordinary = kept(app, "Change the code of the file.", title="Work")
+    made = [kept(app, f"The gyroscope of drone {name}{name}.", title=f"Drone {name}") for name in "abc"]
+    found = ids(app, "why did we ditch the gyroscope because of a file in kubernetes?")
+    assert set(found[:3]) == set(made)
+    assert ordinary not in found[:3]
 
 
 _ASKED = ("rabbitmq", "invoices", "ditch", "night")
@@ -67,25 +63,25 @@ _ASKED = ("rabbitmq", "invoices", "ditch", "night")
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     held=st.sets(st.sampled_from(_ASKED), min_size=1),
-    more=st.lists(st.tuples(st.sets(st.sampled_from(_ASKED), min_size=1), st.integers(0, 40)), min_size=1, max_size=6),
+    more=st.lists(st.tuples(st.sets(st.sampled_from(_ASKED), min_size=1), st.integers(0, 40)), min_size=1, max_size=3),
 )
-def test_another_memory_about_the_asked_thing_never_makes_an_answer_less_likely(
+def test_another_memory_about_the_asked_thing_never_takes_an_answer_away(
     tmp_path_factory: pytest.TempPathFactory, held: set[str], more: list[tuple[set[str], int]]
 ) -> None:
     with Engram(tmp_path_factory.mktemp("memory"), directory=tmp_path_factory.mktemp("widgets")) as app:
-        before = 0.0
+        best: set[int] = set()
         for words, others in [(held, 3), *more]:
-            kept(app, f"{' '.join(sorted(words))} {'tulips ' * others}", title="Saved")
-            found = app.searches.search("why did we ditch the RabbitMQ invoices at night?", explain=True, floor=0.0)
-            assert found.explain is not None
-            assert found.explain.probability >= before
-            before = found.explain.probability
+            best.add(kept(app, f"{' '.join(sorted(words))} {'tulips ' * others}", title="Saved"))
+            found = ids(app, "why did we ditch the RabbitMQ invoices at night?")
+            assert found
+            assert set(found) <= best
+        assert len(ids(app, "RabbitMQ invoices ditch night")) >= 1
 
 
-def test_a_summary_that_is_near_is_named_by_its_goal(app: Engram) -> None:
+def test_a_summary_is_named_by_its_goal(app: Engram) -> None:
     app.episodes.summarize("## Goal\nDrain the queue\n## Accomplished\nThe restart of it.", session_id="s-1")
-    [near] = app.searches.search("restart kubernetes ingress").related
-    assert near.title == "Session summary: widgets. Drain the queue"
+    [near] = app.searches.search("restart kubernetes ingress").results
+    assert (near.title, near.goal) == ("Session summary: widgets", "Drain the queue")
 
 
 STAMPS = " ".join(f"2026-03-04T10:{minute}:{minute}.123Z 0xe3d6{minute}b9" for minute in range(10, 30))
@@ -104,12 +100,6 @@ def test_the_addresses_and_times_of_a_pasted_log_do_not_silence_what_it_says(app
     for number in range(40):
         kept(app, f"Backup {number} took {number} seconds at 10:{number}.", title=f"Backup {number}")
     assert [hit.title for hit in app.searches.search(log).results][:1] == ["Pool deadlock"]
-    assert app.searches.search("pool error 0x80070005 0x80070006 0x80070007").results == ()
-
-
-def test_words_of_a_long_question_that_nobody_knows_speak_against_an_answer(app: Engram) -> None:
-    kept(app, "Clients call /api/v2/ with a token.", title="Version two of the interface")
-    assert "v20" in silence(app, " ".join(f"v{number}" for number in range(1, 21))).unknown
 
 
 def test_a_quoted_name_in_a_long_text_does_not_silence_it(app: Engram) -> None:
@@ -136,21 +126,14 @@ def test_an_answer_names_the_words_that_nobody_knows_and_a_pasted_log_does_not(a
     kept(app, QUEUE)
     assert app.searches.search("does the retry queue drain in darkness").unknown == ("darkness",)
     log = " ".join(f"unheard{letter}" for letter in "abcdefghijkl")
-    assert app.searches.search(f"retry queue worker restart {log}", floor=0.0).unknown == ()
+    assert app.searches.search(f"retry queue worker restart {log}").unknown == ()
 
 
 def test_silence_about_unknown_words_only_says_so(app: Engram) -> None:
     kept(app, QUEUE)
     found = silence(app, "kubernetes")
     assert found.reason == reason("unknown_words")
-    assert (found.unknown, app.searches.search("kubernetes").related) == (("kubernetes",), ())
-
-
-@pytest.mark.parametrize(("floor", "found"), [(0.0, True), (1.0, False), (-5.0, True), (9.0, False)])
-def test_the_floor_says_how_much_of_a_question_an_answer_covers(app: Engram, floor: float, found: bool) -> None:
-    saved = kept(app, QUEUE)
-    results = app.searches.search("restart of kubernetes ingress", floor=floor).results
-    assert (saved in [hit.id for hit in results]) == found
+    assert found.unknown == ("kubernetes",)
 
 
 @pytest.mark.parametrize(
@@ -185,7 +168,7 @@ def test_a_query_of_stop_words_alone_finds_nothing_and_says_that_nothing_was_loo
     found = silence(app, query)
 
     assert found.reason == reason("no_content_word")
-    assert (found.unworded, found.unknown, app.searches.search(query).related) == (True, (), ())
+    assert (found.unworded, found.unknown) == (True, ())
 
 
 def test_quoted_stop_words_are_looked_for(app: Engram) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from engram_py import Engram
 from engram_py.base.reasons import reason
-from engram_py.recall import retrieval, terms
+from engram_py.recall import hits, terms
 from engram_py.recall.values import Explain
 from tests.recall.searching import ids, kept
 from tests.support import FakeClock
@@ -30,9 +30,9 @@ def test_a_word_in_a_title_and_one_often_said_count_as_much_when_the_index_did_n
     kept(app, "Deadlock seen once.", title="Other")
     titled = kept(app, "Seen once.", title="Deadlock")
     kept(app, "Deadlock, then a deadlock: deadlock upon deadlock.", title="Often")
-    counted = {one.id: one.bm25 for one in explained(app, "deadlock").hits}
+    counted = {one.id: one.whole for one in explained(app, "deadlock").hits}
     monkeypatch.setattr(terms, "COUNTED_ROWS", 0)
-    found = {one.id: one.bm25 for one in explained(app, "deadlock").hits}
+    found = {one.id: one.whole for one in explained(app, "deadlock").hits}
     assert len(found) == 3
     assert found[titled] == max(found.values())
     assert found == pytest.approx(counted)
@@ -46,7 +46,7 @@ ASKING = ("Why does the retry queue drain on restart?", "Retry queue drains on r
 @pytest.fixture
 def generous(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows that have nothing but what was lent are shown however far they are behind."""
-    monkeypatch.setattr(retrieval, "NEARLY", 0.0)
+    monkeypatch.setattr(hits, "HEAD", 0.0)
 
 
 def asking(app: Engram, project: str = "widgets") -> list[int]:
@@ -64,16 +64,6 @@ def test_what_was_saved_right_after_good_hits_is_found_without_a_word_of_the_que
     found = ids(app, "retry queue drains on restart")
     assert set(found) == {*asked, reply, after}
     assert other not in found
-
-
-def test_a_row_that_has_only_what_was_lent_is_left_out_when_it_is_far_behind(app: Engram) -> None:
-    asked = asking(app)
-    far = kept(app, "The retry queue is blue.", title="Colour", session="day")
-    beside = kept(app, "Lunch was late.", title="Lunch", session="day")
-    found = ids(app, "retry queue drains on restart")
-    assert found[0] in asked
-    assert far in found
-    assert beside not in found
 
 
 def test_rows_of_other_projects_never_lend_and_never_appear(app: Engram, generous: None) -> None:
@@ -156,7 +146,7 @@ def test_the_numbers_of_a_hit_add_up_and_stand_in_the_order_of_the_answer(app: E
     assert len(found.results) >= 3
     for one in found.explain.hits:
         assert one.score == pytest.approx(one.relevance * prod(one.factors.values()), rel=0.01, abs=0.005)
-        assert one.relevance == pytest.approx(one.bm25 + one.lent + one.closeness + one.session, abs=0.003)
+        assert one.relevance == pytest.approx((2 * one.passage + one.whole) / 3 + one.lent + one.session, abs=0.003)
         assert 0 <= one.coverage <= 1
     assert {hit.id: hit.coverage for hit in found.results} == {one.id: one.coverage for one in found.explain.hits}
     assert "pinned" in next(one for one in found.explain.hits if one.id == pinned).factors
@@ -170,7 +160,6 @@ def test_the_rungs_tell_what_each_step_found_and_why_it_stopped(app: Engram) -> 
         ("exact", 1),
         ("all words", 2),
         ("any word", 0),
-        ("evidence", 0),
     ]
     assert all(rung.why for rung in found.rungs)
     assert [(word.word, word.rows, word.use) for word in found.words] == [
@@ -185,22 +174,20 @@ def test_words_that_are_scattered_over_a_text_are_not_told_as_all_words(app: Eng
     together = kept(app, QUEUE)
     found = explained(app, "retry queue")
     assert [(rung.name, rung.found) for rung in found.rungs[:2]] == [("all words", 1), ("any word", 1)]
-    assert [one.id for one in found.hits if one.passage == 1] == [together]
+    assert found.hits[0].id == together
 
 
-def test_the_rungs_say_that_enough_was_found_and_what_was_read_for_a_misspelt_word(app: Engram) -> None:
+def test_the_rungs_say_what_was_read_for_a_misspelt_word(app: Engram) -> None:
     kept(app, QUEUE)
-    whys = {rung.name: rung.why for rung in explained(app, "retry queue", limit=1).rungs}
-    assert whys["all words"] == reason("enough")
     whys = {rung.name: rung.why for rung in explained(app, "retry qeueu daemon").rungs}
-    assert whys["all words"] == reason("too_few")
+    assert whys["all words"] == reason("in_one_passage")
     assert whys["prefix and near spelling"] == reason("nothing_alike")
 
 
-def test_filters_in_force_and_the_floor_are_part_of_the_explanation(app: Engram) -> None:
+def test_filters_in_force_are_part_of_the_explanation(app: Engram) -> None:
     saved = kept(app, QUEUE, type="bugfix")
-    found = explained(app, "queue type:bugfix", floor=0.2)
-    assert (found.filters, found.floor, found.below_floor) == (("type:bugfix",), 0.2, 0)
+    found = explained(app, "queue type:bugfix")
+    assert found.filters == ("type:bugfix",)
     assert [one.id for one in found.hits] == [saved]
     alone = explained(app, "type:bugfix")
     assert [(rung.name, rung.found) for rung in alone.rungs] == [("filters", 1)]
@@ -231,7 +218,7 @@ def test_words_of_one_stem_count_once(app: Engram) -> None:
 
 def test_another_form_of_a_word_finds_as_much_as_the_word(app: Engram) -> None:
     kept(app, "The mail was sent twice.")
-    scores = [explained(app, query).hits[0].bm25 for query in ("who sent mail", "who sends mail")]
+    scores = [explained(app, query).hits[0].whole for query in ("who sent mail", "who sends mail")]
     assert scores[1] == pytest.approx(scores[0], rel=0.1)
 
 

@@ -22,7 +22,7 @@ from engram_py.guidance.context.values import POINTED, Section
 from engram_py.guidance.context.visibility import Build
 from engram_py.memory.observations.values import TYPES, Observation
 from engram_py.memory.sessions.values import SessionLine
-from engram_py.recall.proximity import with_opening
+from engram_py.recall.preview import with_opening
 from engram_py.recall.query import parse_query
 
 _LATEST, _MOST_OWNED, _MOST_GIVEN = 2, 3, 5

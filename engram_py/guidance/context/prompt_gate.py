@@ -10,22 +10,23 @@ prompt, ``^`` for its beginning. Where a script writes no spaces a phrase is loo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from engram_py.base.database.store import Store
-from engram_py.base.dataclass import dataclass, replace
+from engram_py.base.dataclass import dataclass, field, replace
 from engram_py.base.text.prompt_text import PromptText, listed
 from engram_py.base.times import Calendar
 from engram_py.memory.observations.values import Observation
 from engram_py.memory.projects.projects import Core
 from engram_py.recall.dates import Days, days_in, is_generic_verb
+from engram_py.recall.evidence import Evidence, informative, threshold, weighed
 from engram_py.recall.index import totals
 from engram_py.recall.query import parse_query
-from engram_py.recall.retrieval import Retrieved, related_lines, retrieve
+from engram_py.recall.retrieval import Retrieved, lines_of, retrieve
 from engram_py.recall.scope_filter import ScopeFilter, VisibleRows
-from engram_py.recall.score import Scored, threshold
+from engram_py.recall.score import Scored
 from engram_py.recall.terms import word_terms
 from engram_py.recall.values import Related
 
@@ -146,6 +147,7 @@ def covers(text: str, words: Sequence[str], share: float) -> bool:
 
 
 _MODEL = "unasked"
+_THIRD = 1 / 3
 # A line of 60 tokens holds so many titles.
 _MOST_POINTED = 3
 _LEAST_NAME_CHARS = 4  # `api` is a word as well (spec/seed-capabilities.md, row 63)
@@ -157,6 +159,7 @@ class LookedUp:
     asks."""
 
     found: Retrieved[Observation] | None = None
+    evidence: Mapping[int, Evidence] = field(default_factory=dict)
 
     def likely(self) -> list[Scored]:
         """Return what is likely enough to be needed, the likeliest first."""
@@ -172,27 +175,38 @@ class LookedUp:
         if found is None:
             return []
         named = {term.text for term in found.terms if term.names_entity and len(term.text) >= _LEAST_NAME_CHARS}
-        return [one for _, one in found.judged(_MODEL) if not named.isdisjoint(one.words)] if named else []
+        return [one for _, one in self._judged() if not named.isdisjoint(one.words)] if named else []
 
     def _above(self, bar: str) -> list[Scored]:
-        if self.found is None:
-            return []
-        judged = self.found.judged(_MODEL)
-        return [one for probability, one in judged if probability >= threshold(one.evidence.of(bar))]
+        return [one for evidence, one in self._judged() if evidence.probability >= threshold(evidence.of(bar))]
+
+    def _judged(self) -> list[tuple[Evidence, Scored]]:
+        """Return the rows with words of their own or a known meaning, the likeliest first."""
+        scored = self.found.scored if self.found is not None else ()
+        told = [(self.evidence[one.id], one) for one in scored if one.words or one.meaning is not None]
+        return sorted(told, key=lambda pair: -pair[0].probability)
 
     @property
     def needed(self) -> float:
         """The probability from which a row is given."""
-        scored = self.found.scored if self.found is not None else ()
-        return threshold(next((one.evidence.of(_MODEL) for one in scored if one.evidence.meaning is not None), _MODEL))
+        return threshold(next((one.of(_MODEL) for one in self.evidence.values() if one.meaning is not None), _MODEL))
 
     def nearest(self) -> Sequence[Related]:
         """Return what comes nearest to being given, best first."""
-        return related_lines(self.found, self.relating(), _MODEL) if self.found is not None else ()
+        lines = lines_of(self.found, self.relating()) if self.found is not None else ()
+        return [replace(one, probability=round(self.evidence[one.id].probability, 3)) for one in lines]
 
     def relating(self) -> list[Scored]:
-        """Return the rows that may have to do with the prompt, best first."""
-        return self.found.relating() if self.found is not None else []
+        """Return the rows that may have to do with the prompt, best first: they hold an informative word or a third of
+        it, or are near to it in meaning."""
+        if self.found is None:
+            return []
+        telling = informative(self.found.terms)
+        return [
+            one
+            for one in self.found.scored
+            if one.passage_share >= _THIRD or (one.meaning or 0.0) >= 1 or not telling.isdisjoint(one.words)
+        ]
 
 
 def look_up(
@@ -204,12 +218,13 @@ def look_up(
     if not query.asks:
         return LookedUp()
     scope = ScopeFilter.of_projects(projects)
-    found = retrieve(store, query, scope, limit=1, least=0.0, calendar=calendar)
+    found = retrieve(store, query, scope, calendar=calendar)
     if near is not None:
-        from engram_py.recall.search import with_vectors
+        from engram_py.recall.fusion import with_vectors
 
         found = with_vectors(near, query, found, VisibleRows(store, scope), within=projects)
-    return LookedUp(found)
+    asks, foreign = query.is_question, query.is_foreign
+    return LookedUp(found, weighed(found.terms, found.scored, found.size, asks=asks, foreign=foreign))
 
 
 def known_words(store: Store, text: str) -> str:

@@ -25,9 +25,9 @@ from engram_py.memory.privacy.provenance import NOT_TOLD
 from engram_py.memory.sessions import table as session_table
 from engram_py.memory.sessions.values import Said, SessionLine
 from engram_py.recall.dates import Days
-from engram_py.recall.proximity import PREVIEW_CHARS, preview, term_finder
+from engram_py.recall.preview import PREVIEW_CHARS, preview
 from engram_py.recall.query import parse_query
-from engram_py.recall.score import Evidence, threshold
+from engram_py.recall.reading import term_finder
 
 if TYPE_CHECKING:
     from engram_py.recall.retrieval import Retrieved
@@ -84,6 +84,7 @@ TRANSCRIPT_DAYS = 365
 # A type that is rare is looked for in this many of a project's latest observations.
 LOOKED_THROUGH = 200
 _SEARCHED = 20
+_HALF = 0.5
 # Days that begin so are those of UTC, as the filters of a search read them.
 _MIDNIGHT = "T00:00:00.000Z"
 # Most sessions of an agent save nothing; of those that left no summary, so many titles are told.
@@ -97,17 +98,18 @@ NOT_LASTING = frozenset({SUMMARY, "note"})
 @dataclass(frozen=True, slots=True)
 class Found:
     """An observation a search found: its score, the piece of its text that shows why, the words it was found by, and
-    its evidence (None of what was named)."""
+    the share of the question's weight that it holds (1 of what was named)."""
 
     row: Observation
     score: float
     excerpt: str
     words: tuple[str, ...] = ()
-    evidence: Evidence | None = None
+    coverage: float = 1.0
 
-    def answers(self, least: float) -> bool:
-        """Return whether it is this likely that it answers."""
-        return self.evidence is None or self.evidence.probability() >= least
+    @property
+    def answers(self) -> bool:
+        """Whether it holds half of what was asked, by the weight of the words."""
+        return self.coverage >= _HALF
 
 
 class Providers:
@@ -191,7 +193,7 @@ class Providers:
     def sessions_about(self, build: Build, words: str, *, limit: int) -> list[SessionLine]:
         """Return the sessions whose summary is about ``words``, best first."""
         found = self.search(build, words, type=SUMMARY)
-        ids = list(dict.fromkeys(one.row.session_id for one in found if one.answers(threshold("shown"))))[:limit]
+        ids = list(dict.fromkeys(one.row.session_id for one in found if one.answers))[:limit]
         lines = table.sessions_by_id(self._store, ids)
         return self.told(build, [lines[session] for session in ids if session in lines])
 
@@ -231,7 +233,7 @@ class Providers:
     def lasting(self, build: Build, words: str) -> list[Found]:
         """Return the observations about ``words`` that are neither notes nor digests, best first, without repeats."""
         found = self.search(build, words)
-        return different([one for one in found if one.row.type not in NOT_LASTING and one.answers(threshold("shown"))])
+        return different([one for one in found if one.row.type not in NOT_LASTING and one.answers])
 
     def evident(self, build: Build) -> list[Found]:
         """Return what a prompt that did not ask the memory most likely needs, best first, the same thing once."""
@@ -335,8 +337,8 @@ class Providers:
         found = []
         for row in kept:
             told = numbers.get(row.id)
-            words_of, evidence = (told.words, told.evidence) if told else ((), None)
-            found.append(Found(row, hits[row.id].score, hits[row.id].snippet, words_of, evidence))
+            words_of, coverage = (told.words, told.coverage) if told else ((), 1.0)
+            found.append(Found(row, hits[row.id].score, hits[row.id].snippet, words_of, coverage))
         return found
 
     def vetted(self, build: Build, rows: Sequence[Observation], *, unasked: bool | None = None) -> list[Observation]:

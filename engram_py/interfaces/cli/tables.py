@@ -13,6 +13,7 @@ from rich.text import Text
 
 from engram_py.base.files import lines_of
 from engram_py.base.text.normalize import visible
+from engram_py.interfaces.wording.documents import hit_lines
 from engram_py.interfaces.wording.phrases import age, clock
 from engram_py.interfaces.wording.relations import end, relation
 from engram_py.interfaces.wording.search import marks, match_count, named, places
@@ -20,7 +21,7 @@ from engram_py.memory.observations.listing import Listing, ObservationLine, Revi
 from engram_py.memory.projects.values import ProjectLine
 from engram_py.memory.relations.values import Relation
 from engram_py.memory.sessions.values import Prompt, SessionLine
-from engram_py.recall.values import Hit, Results
+from engram_py.recall.values import DocumentHit, Hit, Results
 from engram_py.upkeep.values import Report
 
 if TYPE_CHECKING:
@@ -60,11 +61,7 @@ def _table(value: object, now: datetime) -> RenderableType | None:
     match value:
         case Results() if value.explain is not None:
             return _explained(value)
-        case Results() if value.results and value.documents:
-            from engram_py.interfaces.wording.documents import beside
-
-            return Group(_results(value, now), Text(visible("\n".join(beside(value.documents, now, "cli")))))
-        case Results() if value.results:
+        case Results() if value.results or value.documents:
             return _results(value, now)
         case Listing() if value.items:
             return _listing(value, now)
@@ -95,7 +92,12 @@ def _results(value: Results, now: datetime) -> Table:
     several = value.projects is None or any(hit.project not in value.projects[:1] for hit in value.results)
     columns = ("id", "type", "age", *(("project",) if several else ()), "memory")
     table = _new(match_count(value), *columns, spaced=True)
-    for hit in value.results:
+    for hit in value.page:
+        if isinstance(hit, DocumentHit):
+            project = (_cell(hit.project),) if several else ()
+            lines = list(hit_lines(hit, now))
+            table.add_row("", hit.kind, age(hit.at, now), *project, _cell("\n".join(lines)))
+            continue
         lines = [f"[bold]{_cell(named(hit))}[/bold]{_marks(hit)}", *([_cell(hit.snippet)] if hit.snippet else [])]
         more = [places(hit, full=True), *(relation(note) for note in hit.relations)]
         lines += [f"[yellow]{_cell(line)}[/yellow]" for line in more if line]

@@ -67,7 +67,7 @@ class SearchQuery(BaseModel):
 
     type: str | None = None
     scope: str | None = Field(default=None, description="project, personal or global.")
-    match_mode: str | None = Field(default=None, description="all (the default) or any.")
+    match_mode: str | None = Field(default=None, description="any (the default) or all.")
     response_format: Format | None = Field(default=None, description=FORMAT)
     as_of: str | None = Field(default=None, description="A day: what was known then, as it was written then.")
     in_: str | None = Field(default=None, alias="in", description=LAYER)
@@ -140,7 +140,7 @@ def _found(
         all_projects=place.all_projects,
         type=asked.type or None,
         scope=asked.scope,
-        match_mode=asked.match_mode or "all",
+        match_mode=asked.match_mode or "any",
         limit=limit,
         explain=explain,
         as_of=asked.as_of or None,

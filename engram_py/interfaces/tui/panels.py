@@ -16,7 +16,7 @@ from engram_py.interfaces.wording.phrases import age, amount
 from engram_py.memory.identity.table import Statement
 from engram_py.memory.projects.values import ProjectLine
 from engram_py.memory.relations.values import Relation
-from engram_py.recall.values import Related, Results
+from engram_py.recall.values import Results
 
 _HITS = 20
 
@@ -124,20 +124,13 @@ class SearchPanel(Panel):
         self._found = found = view.app.searches.search(
             self.typed, **view.place, limit=_HITS, explain=True, recorded=False
         )
-        likely = {one.id: f"{one.probability:.0%}" for one in found.explain.hits} if found.explain else {}
-        hits = [
-            ListRow(one.id, f"#{one.id}", one.goal or one.title, likely.get(one.id, ""), one, one.type)
+        return [
+            ListRow(one.id, f"#{one.id}", one.goal or one.title, f"{one.score:.2f}", one, one.type)
             for one in found.results
-        ]
-        return hits + [
-            ListRow(("related", place), f"#{one.id}" if one.id else "file", one.title, "", one, "possibly")
-            for place, one in enumerate(found.related)
         ]
 
     def preview(self, view: View, row: ListRow, *, whole: bool) -> Iterable[Part]:
         assert self._found is not None
-        if isinstance(row.value, Related):
-            return previews.possibly(view, row.value)
         return previews.hit(view, self._found, row.value)
 
     def nothing(self) -> Iterable[Part]:

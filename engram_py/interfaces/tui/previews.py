@@ -26,7 +26,7 @@ from engram_py.interfaces.wording.phrases import age, amount, one_line
 from engram_py.interfaces.wording.reasons import spelled
 from engram_py.memory.relations.values import VERBS, Relation
 from engram_py.memory.sessions.citations import Given, sessions_given
-from engram_py.recall.values import Hit, Related, Results
+from engram_py.recall.values import Hit, Results
 
 HEADING, FAINT = "bold", "dim"
 _SESSIONS, _PROMPT_CHARS, _PROMPTS, _TITLE_CHARS, _RUNS = 20, 600, 50, 100, 10
@@ -195,17 +195,6 @@ def failed(one: screen_values.FailedSession) -> Iterator[Part]:
     yield f"Session {one.id}\n", HEADING
     yield f"{one.project}{' · given up' if one.state == 'dead' else ''}\n\n", FAINT
     yield f"{one.detail}\n\n`engram flush {one.id}` tries again.", ""
-
-
-def possibly(view: View, one: Related) -> Iterator[Part]:
-    """Yield what may have to do with a question, and is no answer to it."""
-    yield "Possibly related\n", HEADING
-    yield f"no sure answer; matched words: {', '.join(one.words) or 'none'}\n\n", FAINT
-    if one.id is not None:
-        yield from memory(view, one.id)
-    else:
-        yield f"{one.source}\n{one.title}\n\n", HEADING
-        yield one.snippet, MARKDOWN
 
 
 def guard(view: View, one: GuardLine | Offered) -> Iterator[Part]:

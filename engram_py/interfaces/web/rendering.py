@@ -138,9 +138,9 @@ def with_project(path: str, project: str) -> str:
     return f"{path}?{urlencode({'project': project})}" if project else path
 
 
-def without(name: str, query: str, project: str, kind: str, scope: str, any_word: bool) -> str:
+def without(name: str, query: str, project: str, kind: str, scope: str, all_words: bool) -> str:
     """Return the address of a search that has one filter less."""
-    fields = {"q": query, "project": project, "type": kind, "scope": scope, "match": "any" if any_word else ""}
+    fields = {"q": query, "project": project, "type": kind, "scope": scope, "match": "all" if all_words else ""}
     return urlencode({one: value for one, value in fields.items() if value and one != name})
 
 

@@ -13,51 +13,61 @@ from engram_py.base.lazy import regex
 from engram_py.interfaces.wording.phrases import age, amount, anchors, plain_line, whence
 from engram_py.interfaces.wording.reasons import Door, call, spelled
 from engram_py.interfaces.wording.relations import relation
-from engram_py.recall.values import Explain, Hit, NoResults, Numbers, Related, Results, counted
+from engram_py.recall.values import DocumentHit, Explain, Hit, NoResults, Numbers, Results, counted
 
 _QUERY_CHARS, _WORD_CHARS = 200, 40
 _MOST_NAMED = 8
 _LATEST = "latest change first"
 _SORTED = {"recency": _LATEST, "salience": "the most salient first"}
-_RELATED_CHARS = 100
 _WORD = regex(r"\w+")
 _QUOTE, _MINUS = regex(r"""["“”„«»]"""), regex(r"(?<!\S)-\S")
 _OPERATORS = frozenset({"AND", "OR", "NOT", "NEAR"})
 
 
 def results(value: Results, *, now: datetime, door: Door, full: bool = False) -> str:
-    """Return the hits, best first, with the passage that answers; without any, what may have to do with the question,
-    or why there is nothing and what to do next."""
-    beside = _beside(value, now, door)
-    if not value.results:
-        also = ["Possibly related:", *map(related, value.related)] if value.related else []
-        return "\n".join([*beside, *also] if beside else nothing(value, door))
-    shown = call(door, "get", id=value.results[0].id if len(value.results) == 1 else "ID")
-    head = f"{match_count(value)}. {shown} shows {'it' if len(value.results) == 1 else 'one'}."
-    hits = (line for hit in value.results for line in _hit(hit, value, now, full))
-    return "\n".join([head, *unknown_words(value), *hits, *beside])
+    """Return memories and documents in one order, best first, the first with the passages that answer; without any, why
+    there is nothing and what to do next."""
+    if not (value.results or value.documents):
+        return "\n".join(nothing(value, door))
+    lines = [line for one in value.page for line in _on_page(one, value, now, full)]
+    return "\n".join([f"{match_count(value)}. {_opened_by(value, door)}", *unknown_words(value), *lines])
 
 
-def _beside(value: Results, now: datetime, door: Door) -> list[str]:
+def _on_page(one: Hit | DocumentHit, value: Results, now: datetime, full: bool) -> Iterator[str]:
+    if isinstance(one, Hit):
+        yield from _hit(one, value, now, full)
+    else:
+        from engram_py.interfaces.wording.documents import hit_lines
+
+        yield from hit_lines(one, now)
+
+
+def _opened_by(value: Results, door: Door) -> str:
+    """Return how the hits are opened, and what a quoted document is."""
+    one = len(value.results) == 1 and not value.documents
+    shown = call(door, "get", id=value.results[0].id if one else "ID") if value.results else ""
     if not value.documents:
-        return []
-    from engram_py.interfaces.wording.documents import beside
+        return f"{shown} shows {'it' if one else 'one'}."
+    from engram_py.interfaces.wording.documents import QUOTED
 
-    return beside(value.documents, now, door)
+    opens = call(door, "open", source=value.documents[0].source)
+    said = f"{shown} shows a memory, {opens} a document" if shown else f"{opens} opens one"
+    return f"{said}; documents are {QUOTED}."
 
 
 def match_count(value: Results) -> str:
     """Return how many hits there are, and in which order they stand: ``3 matches, best first``."""
-    if len(value.results) == 1:
+    count = len(value.results) + len(value.documents)
+    if count == 1:
         return "1 match"
     orders = {"named": "in the order given", "filters": _LATEST, "exact": "the exact one first"}
     order = _SORTED[value.sort] if value.sort else orders.get(value.rung, "best first")
-    return f"{len(value.results)} matches, {order}"
+    return f"{count} matches, {order}"
 
 
 def unknown_words(value: Results) -> list[str]:
     """Return the words of the question that no memory has, as a line."""
-    return [f"No memory contains: {_named(value.unknown)}."] if value.unknown else []
+    return [f"No memory mentions: {_named(value.unknown)}."] if value.unknown else []
 
 
 def marks(hit: Hit) -> list[str]:
@@ -103,26 +113,12 @@ def named(hit: Hit) -> str:
 
 
 def nothing(value: Results, door: Door) -> list[str]:
-    """Return what may have to do with the question, in a line each; else in two lines where was searched, why it is
-    empty and what to do next."""
+    """Return in two lines where was searched, why it is empty, and what to do next."""
     where = "all projects" if value.projects is None else ", ".join(value.projects)
     query = plain_line(value.query[: 2 * _QUERY_CHARS], _QUERY_CHARS)
-    if value.related:
-        filters = value.silence.filters if value.silence else ()
-        only = f" Searched only {_named(filters)}." if filters else ""
-        only += f" {_ARCHIVED}" if value.silence and value.silence.reason.name == "only_archived" else ""
-        return [f'No sure answer to "{query}" in {where}.{only} Possibly related:', *map(related, value.related)]
     head = f'Nothing found for "{query}" in {where} ({counted(value.memories)} searched).'
     silence = value.silence
     return [head] if silence is None else [head, f"{_why(silence, door)} {_next_step(value, silence, door)}"]
-
-
-def related(one: Related) -> str:
-    """Return a memory or a document in a line of 100 characters, which are about 25 tokens, and what became of its
-    files."""
-    text = f"{one.title}: {one.snippet}" if one.snippet else one.title
-    line = plain_line(f"[{one.source or f'#{one.id}'}] {text}", _RELATED_CHARS)
-    return f"{line}; {anchors(one.anchors)}" if one.anchors else line
 
 
 def _why(silence: NoResults, door: Door) -> str:
@@ -131,17 +127,14 @@ def _why(silence: NoResults, door: Door) -> str:
     if silence.filtered:
         do = "does" if silence.filtered == 1 else "do"
         why = f"{amount(silence.filtered, 'memory')} with these words {do} not pass {_named(silence.filters)}."
-    unseen = [f"No memory contains: {_named(silence.unknown)}."] if silence.unknown else []
+    unseen = [f"No memory mentions: {_named(silence.unknown)}."] if silence.unknown else []
     if silence.elsewhere:
         unseen.append(
             f"Only other projects know: {_named(silence.elsewhere)}; {call(door, 'everywhere')} searches them."
         )
-    if silence.unknown and silence.reason.name in ("unknown_words", "not_sure") and not silence.filtered:
+    if silence.unknown and silence.reason.name == "unknown_words" and not silence.filtered:
         return " ".join(unseen)
     return " ".join([*unseen, why])
-
-
-_ARCHIVED = "Archived memories have these words: add is:archived."
 
 
 def _next_step(value: Results, silence: NoResults, door: Door) -> str:
@@ -190,7 +183,7 @@ def _named(words: Sequence[str]) -> str:
 
 
 _TITLE_CHARS, _WHY_CHARS, _NOTED_WORD_CHARS = 60, 160, 40
-_HIT_FIGURES = ("score", "bm25", "neighbours", "close", "session", "passage", "likely", "recency")
+_HIT_FIGURES = ("score", "passage", "whole", "neighbours", "session", "meaning", "recency")
 _FIGURES = (*_HIT_FIGURES, "found", "memories", "idf")
 
 
@@ -224,13 +217,10 @@ def head(value: Results, door: Door) -> list[str]:
 
 
 def foot(explain: Explain) -> str:
-    """Return what held for the whole search: what is asked of an answer, the filters, the time."""
-    parts = [f"An answer needs a probability of {explain.floor:.0%}"]
-    if explain.below_floor:
-        parts.append(f"{explain.below_floor:,} below that were left out")
-    if explain.filters:
-        parts.append(f"filters: {', '.join(plain_line(one, _NOTED_WORD_CHARS) for one in explain.filters)}")
-    return f"{'; '.join(parts)}. It took {explain.seconds * 1000:.1f} ms."
+    """Return what held for the whole search: the filters, the time."""
+    took = f"It took {explain.seconds * 1000:.1f} ms."
+    filters = ", ".join(plain_line(one, _NOTED_WORD_CHARS) for one in explain.filters)
+    return f"Filters: {filters}. {took}" if filters else took
 
 
 def explained(value: Results, door: Door) -> str:
@@ -249,22 +239,22 @@ def _hits(value: Results, numbers: Sequence[Numbers]) -> TableSection:
         (
             f"#{one.id}",
             f"{one.score:.2f}",
-            f"{one.bm25:.2f}",
+            f"{one.passage:.2f}",
+            f"{one.whole:.2f}",
             f"{one.lent:.2f}",
-            f"{one.closeness:.2f}",
             f"{one.session:.2f}",
-            f"{one.passage:.0%}",
-            f"{one.probability:.0%}",
+            "" if one.meaning is None else f"{one.meaning:.2f}",
             f"{one.recency:.3f}",
             _factors(one),
             plain_line(titles.get(one.id, "(excluded by a filter)"), _TITLE_CHARS),
         )
         for one in numbers
     )
-    legend = "score = (bm25 + neighbours + close + session) x factors. bm25 = match of its own text;"
-    legend += " neighbours = match of its session's other memories; close = nearness of the words in the text;"
-    legend += " session = a fifth of its session's best score; passage = share of the query in its best passage;"
-    legend += " likely = probability that it answers; recency = 1 now, halved after each half-life."
+    legend = "score = (2/3 passage + 1/3 whole + neighbours + session) x factors, mixed with meaning where it is known."
+    legend += " passage and whole = match (BM25) of its best passage and of its whole text;"
+    legend += " neighbours = match of its session's other memories; session = a fifth of its session's best score;"
+    legend += " meaning = nearness of its vector, 1 = as near as the nearest by chance;"
+    legend += " recency = 1 now, halved after each half-life."
     return TableSection("Hits", legend, ("hit", *_HIT_FIGURES, "factors", "title"), rows)
 
 

@@ -91,8 +91,7 @@ def _said(one: Said, now: datetime) -> Iterator[str]:
 
 
 def _layered(value: Layered, now: datetime, door: Door) -> str:
-    # A layer answers, or names what may have to do with the question.
-    named = {name for name, one in value.layers.items() if isinstance(one, Results) and (one.documents or one.related)}
+    named = {name for name, one in value.layers.items() if isinstance(one, Results) and one.documents}
     empty = [name for name, found in value.layers.items() if not found.results and name not in named]
     if len(empty) == len(value.layers):
         first = next(one for one in value.layers.values() if isinstance(one, Results))

@@ -35,8 +35,6 @@ from engram_py.recall.documents.values import (
     Tour,
 )
 from engram_py.recall.query import Query, parse_query
-from engram_py.recall.retrieval import JUDGED
-from engram_py.recall.score import threshold
 from engram_py.recall.values import DocumentHit, DocumentResults
 
 if TYPE_CHECKING:
@@ -371,22 +369,17 @@ class Documents(Collections):
         all_projects: bool = False,
         collection: str | None = None,
         limit: int = 10,
-        floor: float | None = None,
         session_id: str | None = None,
     ) -> DocumentResults:
         """Return the passages of documents that answer, best first, one of each document.
 
-        ``collection`` names one, or several with commas; without it those that are included are read. Where none is
-        likely enough, the first five that may have to do with the question, and ``sure`` is false; none where
-        ``floor`` (0..1) says what is enough.
+        ``collection`` names one, or several with commas; without it those that are included are read.
 
         Raises EmptyQueryError, CollectionNotFoundError.
         """
         if not query.strip():
             raise EmptyQueryError(query)
         limit, notes = clamp("limit", limit, 1, MOST)
-        if floor is not None and not 0 <= floor <= 1:
-            raise InvalidArgumentError("floor", floor, expected="0 to 1")
         parsed = parse_query(query, filters=True)
         if idle := tuple(name for name, value in asdict(parsed.filters).items() if value):
             notes = (*notes, reason("idle_arguments", arguments=idle, layer="documents"))
@@ -396,9 +389,7 @@ class Documents(Collections):
             if name not in [searched.name for searched in chosen]:
                 collections = table.collections(self._store, place.reads)
                 raise CollectionNotFoundError(name, [other.name for other in collections])
-        least = threshold("shown") if floor is None else floor
-        related = JUDGED if floor is None else 0
-        retrieved, hits = self._searching().find(parsed, chosen, limit=limit, least=least, related=related)
+        retrieved, hits = self._searching().find(parsed, chosen, limit=limit)
         return DocumentResults(
             query=parsed.text,
             results=hits,
@@ -406,7 +397,6 @@ class Documents(Collections):
             documents=sum(searched.documents for searched in chosen),
             unknown=retrieved.unknown,
             warnings=(*notes, *place.warnings),
-            sure=retrieved.probability >= least,
         )
 
     def open(
@@ -429,15 +419,15 @@ class Documents(Collections):
         return opening.open(name, first=first, count=count)
 
     def beside(
-        self, query: Query, projects: tuple[str, ...] | None, probability: float, texts: Sequence[str]
+        self, query: Query, projects: tuple[str, ...] | None, strength: float, texts: Sequence[str]
     ) -> tuple[DocumentHit, ...]:
-        """Return hits in documents that no memory says: at most three, each likelier to answer than ``probability``.
+        """Return hits in documents that no memory says: at most three, beside memories of that ``strength`` (0..1).
 
         Memories are answered whatever became of the documents' index, which the next update makes again.
         """
         try:
             chosen = self._searched(projects, None, counted=False)
-            return self._searching().beside(query, chosen, probability, texts) if chosen else ()
+            return self._searching().beside(query, chosen, strength, texts) if chosen else ()
         except StoreError as exc:
             logger.warning("documents were not searched: %s", exc.message)
             return ()

@@ -34,7 +34,7 @@ from engram_py.recall.documents.values import (
     SkippedDocument,
     Telling,
 )
-from engram_py.recall.proximity import preview
+from engram_py.recall.preview import preview
 
 MOST_LINES = 400
 # Of several documents those above this are left out (spec/seed-capabilities.md Q30).

@@ -18,10 +18,11 @@ from engram_py.base.text.words import alike, shingles
 from engram_py.recall import index
 from engram_py.recall.documents import table
 from engram_py.recall.documents.values import GIT, Collection
-from engram_py.recall.proximity import TermFinder, preview, term_finder
+from engram_py.recall.preview import preview
 from engram_py.recall.query import Query
-from engram_py.recall.retrieval import Retrieved, likeliest, retrieve_terms
-from engram_py.recall.score import Neighbours, Scored, Term, rarity, threshold
+from engram_py.recall.reading import TermFinder, term_finder
+from engram_py.recall.retrieval import Retrieved, retrieve_terms
+from engram_py.recall.score import Neighbours, Scored, Term
 from engram_py.recall.terms import ANYWHERE, ProjectRows, word_terms
 from engram_py.recall.values import DocumentHit
 from engram_py.recall.vectors.vectors import Vectors
@@ -157,10 +158,10 @@ MOST_BESIDE = 3
 _SHARE_BESIDE = 0.4
 # A document may have several of the best passages.
 _LOOKED_AT = 4
-# Words of the question that only other passages of a document hold count so much for the rank, so much as evidence. At
-# 10 % foreign questions answered, R@5 of pages goes from .917 to .933, of those held out from .700 to .767; at 20 % of
-# decision records from .739 to .772. A larger part in the rank costs pages up to .05.
-_REST_RANKS, _REST_TELLS = 0.1, 0.5
+# Words of the question that only other passages of a document hold count so much: a larger part costs pages up to .05.
+_REST = 0.1
+# Beside memories stands what reaches this part of the best of both.
+_LEAST_BESIDE = 0.5
 # A text that shares this much of its words with a memory says the same.
 _SAME = 0.6
 # What was reverted or superseded gives way to what holds.
@@ -190,29 +191,26 @@ class DocumentSearch:
         self._rows_by_version: dict[object, ProjectRows] = {}
 
     def find(
-        self, query: Query, collections: Sequence[Collection], *, limit: int, least: float, related: int = 0
+        self, query: Query, collections: Sequence[Collection], *, limit: int
     ) -> tuple[Retrieved[Passage], tuple[DocumentHit, ...]]:
-        """Return the best passages, one of each document, best first; where the best is less likely, the first
-        ``related`` that may have to do with the query."""
-        retrieved = self._found(query, collections, limit=limit, least=least)
-        answers = retrieved.answers(least)
-        shown, most = (answers, limit) if answers else (retrieved.relating(), min(limit, related))
-        return retrieved, self._hits(self._placed(shown, retrieved, collections, most), retrieved)
+        """Return the best passages, one of each document, best first."""
+        retrieved = self._found(query, collections)
+        placed = self._placed(retrieved, collections, limit)
+        best = max((passage.score for passage in placed), default=0.0) or 1.0
+        return retrieved, self._hits([replace(one, score=one.score / best) for one in placed], retrieved)
 
     def beside(
-        self, query: Query, collections: Sequence[Collection], probability: float, memories: Sequence[str]
+        self, query: Query, collections: Sequence[Collection], strength: float, memories: Sequence[str]
     ) -> tuple[DocumentHit, ...]:
-        """Return what documents answer, likelier than the ``memories`` with that probability; where no memory does,
-        also what may have to do with the question."""
-        least = max(probability, threshold("shown")) if memories else 0.0
-        retrieved = self._found(query, collections, limit=MOST_BESIDE, share=_SHARE_BESIDE)
-        likely = [answer for answer in retrieved.answers(least) if answer.evidence.probability() > least]
-        likely = retrieved.relating(likely)
-        if not likely:
-            return ()
+        """Return what documents answer and the ``memories`` do not say, where it is half as strong as the best memory
+        or more; a ``score`` is its strength, 0..1."""
+        retrieved = self._found(query, collections, share=_SHARE_BESIDE)
+        placed = self._placed(retrieved, collections, 2 * MOST_BESIDE)
+        placed = [replace(one, score=retrieved.strength(one.score)) for one in placed]
+        least = _LEAST_BESIDE * max([strength, *(one.score for one in placed)])
         texts = [shingles(text) for text in memories]
         kept = []
-        for hit in self._hits(self._placed(likely, retrieved, collections, 2 * MOST_BESIDE), retrieved):
+        for hit in self._hits([one for one in placed if one.score >= least], retrieved):
             words = shingles(f"{hit.title} {hit.snippet}")
             if not any(alike(words, text, _SAME) for text in texts):
                 kept.append(hit)
@@ -223,12 +221,8 @@ class DocumentSearch:
         query: Query,
         collections: Sequence[Collection],
         *,
-        limit: int,
-        least: float | None = None,
         share: float = 1.0,
     ) -> Retrieved[Passage]:
-        """Return the passages; where one is ``least`` likely (by default enough to be shown) in no other reading of the
-        words."""
         if self._opened != self._store.opened:  # another file stands there now
             self._passages, self._opened = PassageStore(self._store), self._store.opened
         store = self._passages
@@ -236,27 +230,23 @@ class DocumentSearch:
         terms = word_terms(store, query.content_words, size=totals.rows)
         ids = [collection.id for collection in collections]
         visible = VisiblePassages(self._store, ids, self._rows_by_version, share=share)
-        retrieved = retrieve_terms(store, query, terms, visible, totals, limit=limit, least=least)
+        retrieved = retrieve_terms(store, query, terms, visible, totals)
         if self._vectors.enabled:
-            from engram_py.recall.search import with_vectors
+            from engram_py.recall.fusion import with_vectors
 
             retrieved = with_vectors(self._vectors, query, retrieved, visible, within=ids, documents=True)
-        return _with_whole_documents(retrieved, totals.rows)
+        return _with_whole_documents(retrieved)
 
     def _hits(self, placed: Sequence[PlacedPassage], retrieved: Retrieved[Passage]) -> tuple[DocumentHit, ...]:
-        finder, best = term_finder(retrieved.terms), max((passage.score for passage in placed), default=0.0) or 1.0
-        return tuple(_hit(passage, retrieved.terms, finder, best) for passage in placed)
+        finder = term_finder(retrieved.terms)
+        return tuple(_hit(passage, retrieved.terms, finder) for passage in placed)
 
     def _placed(
-        self,
-        answers: Sequence[Scored],
-        retrieved: Retrieved[Passage],
-        collections: Sequence[Collection],
-        limit: int,
+        self, retrieved: Retrieved[Passage], collections: Sequence[Collection], limit: int
     ) -> list[PlacedPassage]:
-        """Return the first ``limit`` answers with their documents; of a document the best passage."""
+        """Return the first ``limit`` passages with their documents; of a document the best passage."""
         by_id = {collection.id: collection for collection in collections}
-        answers = answers[: _LOOKED_AT * limit]
+        answers = retrieved.scored[: _LOOKED_AT * limit]
         documents = table.by_ids(self._store, {retrieved.rows[answer.id].document for answer in answers})
         placed: dict[int, PlacedPassage] = {}
         for answer in answers:
@@ -271,20 +261,15 @@ class DocumentSearch:
         return sorted(placed.values(), key=lambda passage: -passage.score)[:limit]
 
 
-def _with_whole_documents(retrieved: Retrieved[Passage], size: int) -> Retrieved[Passage]:
-    """Count for a passage what other passages of its document hold; the index has ``size`` passages."""
+def _with_whole_documents(retrieved: Retrieved[Passage]) -> Retrieved[Passage]:
+    """Count for a passage what other passages of its document hold."""
     held: dict[int, set[int]] = {}
     for answer in retrieved.scored:
-        held.setdefault(retrieved.rows[answer.id].document, set()).update(answer.passage | answer.titled)
-    telling = [rarity(term, size) * term.discount for term in retrieved.terms]
-    whole = sum(telling) or 1.0
+        held.setdefault(retrieved.rows[answer.id].document, set()).update(answer.held | answer.titled)
     for answer in retrieved.scored:
-        rest = held[retrieved.rows[answer.id].document] - answer.passage
-        answer.relevance += _REST_RANKS * sum(retrieved.terms[number].weight for number in rest)
-        share = answer.evidence.share + _REST_TELLS * sum(telling[number] for number in rest) / whole
-        answer.evidence = replace(answer.evidence, share=share)
-    scored = sorted(retrieved.scored, key=lambda answer: (-answer.relevance, -answer.id))
-    return replace(retrieved, scored=scored, evidence=likeliest(scored))
+        rest = held[retrieved.rows[answer.id].document] - answer.held
+        answer.relevance += _REST * sum(retrieved.terms[number].weight for number in rest)
+    return replace(retrieved, scored=sorted(retrieved.scored, key=lambda answer: (-answer.relevance, -answer.id)))
 
 
 def notes_of(store: Store, collection: Collection, path: str, status: str = "") -> tuple[tuple[str, ...], bool]:
@@ -309,7 +294,7 @@ def source_of(collection: Collection, path: str, line: int | None = None) -> str
     return f"{name}:{line}" if line is not None else name
 
 
-def _hit(placed: PlacedPassage, terms: Sequence[Term], finder: TermFinder | None, best: float) -> DocumentHit:
+def _hit(placed: PlacedPassage, terms: Sequence[Term], finder: TermFinder | None) -> DocumentHit:
     passage, document, collection = placed.passage, placed.document, placed.collection
     line = passage.first_line + _best_line(passage.content, terms, finder)
     snippet = preview(passage.content, terms, finder, limit=SNIPPET_CHARS).text
@@ -320,8 +305,7 @@ def _hit(placed: PlacedPassage, terms: Sequence[Term], finder: TermFinder | None
         kind=collection.kind,
         title=passage.title,
         snippet=snippet,
-        score=round(placed.score / best, 4),
-        probability=round(placed.scored.evidence.probability(), 3),
+        score=round(placed.score, 4),
         line=line,
         first_line=passage.first_line,
         last_line=passage.last_line,

@@ -88,7 +88,7 @@ def test_work_gets_what_has_two_of_its_words_and_not_what_has_the_rare_one_alone
 
     assert text(app, asked(app, "Upgrade the whale worker")) == f"related: [#{alone}] Whale census"
     assert shown(asked(app, "Upgrade the zebra worker")) == [both]
-    assert app.searches.search("whale worker", floor=0.0).results[0].id == alone
+    assert app.searches.search("whale worker").results[0].id == alone
 
 
 def test_row_63_what_is_known_of_an_entity_is_named_where_a_prompt_names_it(app: Engram) -> None:

@@ -325,14 +325,14 @@ def test_text_that_was_squashed_and_changed_since_is_of_no_branch_once_that_is_d
     saved = on_branch(here, repo, f"{AUTH}:10-20")
     repo.squash("topic", keep=True)
     repo.commit("changed since", {AUTH: ["sixteen = 1" if "auth_16" in line else line for line in lines("auth")]})
-    assert here.searches.search("branch topic commit", floor=0.0).results[0].branch == "topic"
+    assert here.searches.search("branch topic commit").results[0].branch == "topic"
 
     repo.git("branch", "-q", "-D", "topic")
     if collected:
         repo.collect()
 
     assert seen(here, saved) == Visibility("unknown", "topic", "branch_gone")
-    [hit] = here.searches.search("branch topic commit", floor=0.0).results
+    [hit] = here.searches.search("branch topic commit").results
     assert (hit.branch, hit.anchors[0].state) == ("", "changed")
     assert [row.id for row in here.contexts.assemble(unasked=True).recent] == [saved.id]
 

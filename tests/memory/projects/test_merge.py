@@ -33,7 +33,7 @@ def test_everything_of_a_merged_project_moves(app: Engram) -> None:
     merged = app.merging.merge(["old"], "new")
     assert (merged.into, merged.merged) == ("new", ("old",))
     assert (merged.observations, merged.sessions, merged.prompts, merged.folded_topics) == (2, 1, 1, 0)
-    assert len(app.searches.search("one two three", project="new", floor=0.0).results) == 3
+    assert len(app.searches.search("one two three", project="new").results) == 3
     assert {line.id for line in app.sessions.recent("new")} == {"s-1", kept.session_id}
     assert [prompt.content for prompt in app.prompts.recent("new")] == ["Please."]
     assert len(app.relations.pending("new")) == 1
@@ -58,7 +58,7 @@ def test_a_merged_name_goes_on_working(app: Engram) -> None:
     app.merging.merge(["old"], "new")
     saved = app.save(draft("Three."), project="old")
     assert (saved.project, saved.warnings) == ("new", ())
-    assert len(app.searches.search("one two three", project="old", floor=0.0).results) == 3
+    assert len(app.searches.search("one two three", project="old").results) == 3
 
 
 @pytest.mark.parametrize("late", ["old", "new"])
@@ -146,7 +146,7 @@ def test_an_alias_is_another_name_of_its_project(app: Engram) -> None:
     app.save(draft("One."))
     assert app.merging.alias("Wid Gets", "widgets") == ("wid gets", "widgets")
     assert app.save(draft("Two."), project="wid gets").project == "widgets"
-    assert len(app.searches.search("one two", project="wid gets", floor=0.0).results) == 2
+    assert len(app.searches.search("one two", project="wid gets").results) == 2
     assert app.merging.alias("w-2", "wid gets") == ("w-2", "widgets")
     assert rows_of(app, "projects") == 1
 

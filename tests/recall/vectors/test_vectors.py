@@ -221,7 +221,7 @@ def test_row_131_a_weighted_sum_joins_words_and_vectors_where_it_is_set(tmp_path
         app.__dict__["vectors"] = vectors = vectors_of(app, tiny)
         vectors.compute()
 
-        found = app.searches.search("refreshing the tokens of a queue", explain=True, floor=0.0)
+        found = app.searches.search("refreshing the tokens of a queue", explain=True)
 
         assert [hit.id for hit in found.results] == [login, queue]
         assert found.explain is not None
@@ -657,7 +657,7 @@ def test_a_document_that_changed_is_computed_anew_and_one_that_is_gone_is_not_fo
     assert vectors.pending() == (0, 1)
     assert vectors.compute().documents == 1
     assert tiny.embedded == [f"Queue: {LOGIN} Rewritten."]
-    found = documents.search("refreshing the accessed tokenization", floor=0.0).results
+    found = documents.search("refreshing the accessed tokenization").results
     assert [hit.source for hit in found] == ["notes/queue.md:3"]
 
 

@@ -32,7 +32,7 @@ _LOOKED_AT = 500
 def search_page(visit: Visit) -> Shown:
     """Return the hits of a query with their numbers; without one, what was changed last."""
     query, kind, scope = (visit.asked(name) for name in ("q", "type", "scope"))
-    values = {"query": query, "type": kind, "scope": scope, "any": visit.asked("match") == "any"}
+    values = {"query": query, "type": kind, "scope": scope, "all": visit.asked("match") == "all"}
     values |= {"types": TYPES, "scopes": SCOPES, "found": None, "latest": (), "error": None, "most": _HITS}
     try:
         if not query:
@@ -42,7 +42,7 @@ def search_page(visit: Visit) -> Shown:
             **visit.place,
             type=kind or None,
             scope=scope or None,
-            match_mode="any" if values["any"] else "all",
+            match_mode="all" if values["all"] else "any",
             limit=_HITS,
             explain=True,
             recorded=False,
