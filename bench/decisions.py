@@ -1,9 +1,7 @@
-"""``python -m bench.decisions``: does the answer hold the decision, and is it honest where there is none?
+"""``python -m bench.decisions``: does the answer hold the decision?
 
 Asks the decision records (``adr``) what their questions ask, through ``mem_search`` of an ``engram mcp`` with default
-arguments, and prints what share of a record's deciding words is in the text of the answer and how long that is. Then
-the questions that nobody here answers: those of the same field (``adr``'s own), those of another (``faq`` asked of
-``adr`` and the reverse), and LoCoMo's asked of the project of another conversation, one project to a database.
+arguments, and prints what share of a record's deciding words is in the text of the answer and how long that is.
 
 Questions fall into two halves by a hash of their text: one to build on, one to report.
 """
@@ -19,7 +17,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -49,12 +47,8 @@ class Asked:
 
     @property
     def hits(self) -> list[Mapping[str, Any]]:
-        return [*self.found["results"], *self.found["related"]]
-
-    @property
-    def confident(self) -> bool:
-        """Whether there is an answer, and not only what is possibly related."""
-        return bool(self.found["results"])
+        found: list[Mapping[str, Any]] = self.found["results"]
+        return found
 
 
 def half(question: Question) -> str:
@@ -92,32 +86,19 @@ def main() -> int:
         (folder := room / "here").mkdir()
         git(folder, "init", "--quiet")
         halves = ("build", "report") if arguments.half == "both" else (arguments.half,)
-        lines = [*_decisions(room, folder, arguments, halves)]
-        if not arguments.decisions_only:
-            lines += _conversations(room, folder, arguments, halves)
+        lines = _decisions(room, folder, arguments, halves)
     print("\n".join(lines))
     return 0
 
 
-def _decisions(room: Path, folder: Path, arguments: argparse.Namespace, halves: Sequence[str]) -> Iterator[str]:
-    sets = {name: load(name, data_folder()) for name in ("adr", "faq")}
-    own: dict[str, list[Asked]] = {}
-    field: list[Asked] = []
-    foreign: list[Asked] = []
-    for (name, dataset), other in zip(sets.items(), reversed(sets.values()), strict=True):
-        with asking(room, folder, dataset, arguments.keep) as ask:
-            own[name] = [ask(question, name) for question in dataset.questions]
-            field += [ask(question, name) for question in dataset.foreign]
-            foreign += [] if arguments.decisions_only else [ask(question, name) for question in other.questions]
-    for one in halves:
-        yield f"{one} half"
-        yield from decisions_lines(sets["adr"], [asked for asked in own["adr"] if half(asked.question) == one])
-        for title, some in (("in domain", field), ("other field", foreign)):
-            yield _answered(f"  unanswerable, {title}", some, one)
-        for name, some in own.items():
-            yield _kept(f"  answerable, {name}", some, one)
+def _decisions(room: Path, folder: Path, arguments: argparse.Namespace, halves: Sequence[str]) -> list[str]:
+    dataset = load("adr", data_folder())
+    with asking(room, folder, dataset, arguments.keep) as ask:
+        asked = [ask(question, dataset.name) for question in dataset.questions]
     if arguments.answers:
-        _write(arguments.answers, [*own["adr"], *own["faq"], *field, *foreign])
+        _write(arguments.answers, asked)
+    some = {name: [one for one in asked if half(one.question) == name] for name in halves}
+    return [line for name in halves for line in (f"{name} half", *decisions_lines(dataset, some[name]))]
 
 
 def decisions_lines(dataset: Dataset, answers: Sequence[Asked]) -> Iterator[str]:
@@ -145,48 +126,8 @@ def decisions_lines(dataset: Dataset, answers: Sequence[Asked]) -> Iterator[str]
     )
 
 
-def _answered(title: str, answers: Sequence[Asked], which: str) -> str:
-    some = [one for one in answers if half(one.question) == which]
-    if not some:
-        return f"{title}: not asked"
-    listed = sum(bool(one.hits) for one in some)
-    sure = sum(one.confident for one in some)
-    return f"{title}: {sure} of {len(some)} answered with confidence ({sure / len(some):.1%}), {listed} with a list"
-
-
-def _kept(title: str, answers: Sequence[Asked], which: str) -> str:
-    some = [one for one in answers if half(one.question) == which]
-    silent = sum(not one.hits for one in some)
-    unsure = sum(not one.confident for one in some)
-    # What was not found is no answer that confidence could lose.
-    right = [one for one in some if any(hit["sync_id"] in _gold(one) for hit in one.hits[:5])]
-    lost = sum(not one.confident for one in right)
-    return (
-        f"{title}: {silent} of {len(some)} silent, {unsure} without confidence ({unsure / len(some):.1%});"
-        f" of {len(right)} found in the first five {lost} ({lost / max(1, len(right)):.1%})"
-    )
-
-
 def _gold(one: Asked) -> set[str]:
     return {memories.sync_id(key) for key in one.question.gold}
-
-
-def _conversations(room: Path, folder: Path, arguments: argparse.Namespace, halves: Sequence[str]) -> Iterator[str]:
-    """LoCoMo's conversations, each in a database of its own, asked what it answers and what others do."""
-    whole = load("locomo-turns", data_folder())
-    own: list[Asked] = []
-    strange: list[Asked] = []
-    for project in whole.projects:
-        alone = replace(
-            whole, name=f"only-{project}", memories=[one for one in whole.memories if one.project == project]
-        )
-        with asking(room, folder, alone, arguments.keep) as ask:
-            for question in whole.questions:
-                (own if question.project == project else strange).append(ask(question, project))
-    for one in halves:
-        yield f"{one} half"
-        yield _answered("  unanswerable, other conversation", strange, one)
-        yield _kept("  answerable, locomo-turns", own, one)
 
 
 @contextmanager
@@ -216,7 +157,6 @@ def _write(file: Path, answers: Sequence[Asked]) -> None:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.decisions", description="Measure what answers hold.")
     parser.add_argument("--half", choices=("build", "report", "both"), default="both", help="which questions count")
-    parser.add_argument("--decisions-only", action="store_true", help="leave out the questions of other fields")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the imported memories there for the next run")
     parser.add_argument("--answers", type=Path, metavar="FILE", help="write each answer, outside the project")
     return parser.parse_args()

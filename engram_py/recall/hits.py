@@ -7,11 +7,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from itertools import accumulate
 
 from engram_py.base.database.mutation_queue import Journal
 from engram_py.base.database.store import Store
 from engram_py.base.dataclass import dataclass, field, replace
 from engram_py.base.errors import InvalidArgumentError
+from engram_py.base.lazy import regex
 from engram_py.base.settings import DEFAULTS
 from engram_py.base.text.words import alike, shingles
 from engram_py.base.times import parse_time
@@ -23,7 +25,7 @@ from engram_py.memory.sessions import citations
 from engram_py.memory.sessions.citations import citation_factor
 from engram_py.recall.preview import Preview, preview, shares
 from engram_py.recall.reading import term_finder
-from engram_py.recall.retrieval import Retrieved, goal_of
+from engram_py.recall.retrieval import Retrieved, goal_of, is_listed
 from engram_py.recall.score import Scored
 from engram_py.recall.values import DocumentHit, Hit, Numbers
 
@@ -88,14 +90,13 @@ def _past(text: str | None, now: datetime) -> bool:
     return moment is not None and moment <= now
 
 
-# Texts that share this much of their words say the same; the second gives way to different ones.
+# Texts that share this much of their words say nearly the same; the second gives way to different ones.
 SAME = 0.85
+_NUMBERS = regex(r"[0-9]+")
 LOOKED_BEHIND = 20
 # The whole answer: 600 tokens of four characters. A hit takes about so many for its head, and for each line beside its
 # passage.
 ANSWER_CHARS, HEAD_CHARS, LINE_CHARS = 2_400, 70, 24
-# Of the first hits, one with less than a quarter of the best score is left out, behind them one with less than half.
-FIRST, HEAD, TAIL = 5, 0.25, 0.5
 SORTS = ("relevance", "recency", "salience")
 
 
@@ -259,7 +260,7 @@ def _shown_scores(ranked: Sequence[RankedRow]) -> list[float]:
     for one in ranked:
         before = scores[-1] if scores else 1.0
         scores.append(min(before, one.score / best) if one.scored.relevance else before)
-    return [score for at, score in enumerate(scores) if score >= (HEAD if at < FIRST else TAIL)]
+    return [score for at, score in enumerate(scores) if is_listed(at, score)]
 
 
 def _passage_chars(
@@ -279,31 +280,47 @@ def _line_chars(one: RankedRow, anchors: Sequence[AnchorState]) -> int:
         *(note.title for note in one.relations),
         *(anchor.path for anchor in anchors if anchor.stale),
     ]
-    texts += [f"says the same as [#{one.like}]"] if one.like is not None else []
+    texts += [f"nearly the same as [#{one.like}]"] if one.like is not None else []
     return len(one.row.type) + len(one.branch) + sum(LINE_CHARS + len(text) for text in texts)
 
 
 def _different_first(ranked: list[RankedRow], limit: int) -> list[RankedRow]:
-    """Return the same rows, those that say the same as one before them moved behind the others; looked for until
-    ``limit`` different ones were found."""
+    """Return the same rows, those that say the same as one before them moved behind the others, and those that differ
+    in numbers alone behind the others that hold as much of the question; looked for until ``limit`` different ones were
+    found."""
     of_words = Counter(one.scored.words for one in ranked)  # what holds other words of the question says another thing
-    texts: dict[tuple[str, ...], list[tuple[int, frozenset[str]]]] = {}
+    texts: dict[tuple[str, ...], list[tuple[int, frozenset[str], frozenset[str]]]] = {}
     different: list[RankedRow] = []
+    numbered: list[RankedRow] = []
     repeated: list[RankedRow] = []
     for number, one in enumerate(ranked):
         if len(different) >= limit:
-            return [*different, *ranked[number:], *repeated]
+            return [*_merged(different, numbered), *ranked[number:], *repeated]
         if of_words[one.scored.words] == 1:
             different.append(one)
             continue
-        words, others = shingles(f"{one.row.title} {one.row.content}"), texts.setdefault(one.scored.words, [])
-        like = next((other for other, seen in others if alike(words, seen, SAME)), None)
+        text, others = f"{one.row.title} {one.row.content}", texts.setdefault(one.scored.words, [])
+        words, without = shingles(text), shingles(_NUMBERS.sub("0", text))
+        same = next((other for other, seen, _ in others if alike(words, seen, SAME)), None)
+        like = same or next((other for other, _, seen in others if alike(without, seen, SAME)), None)
         if like is None:
-            others.append((one.row.id, words))
+            others.append((one.row.id, words, without))
             different.append(one)
         else:
-            repeated.append(replace(one, like=like))
-    return different + repeated
+            (repeated if same else numbered).append(replace(one, like=like))
+    return [*_merged(different, numbered), *repeated]
+
+
+def _merged(different: Sequence[RankedRow], numbered: Sequence[RankedRow]) -> list[RankedRow]:
+    """Return ``different``, and each of ``numbered`` behind the last that holds as much of the question."""
+    most_behind = list(accumulate((one.scored.coverage for one in reversed(different)), max))[::-1]
+    merged: list[RankedRow] = []
+    left = list(numbered)
+    for one, most in zip(different, most_behind, strict=True):
+        merged += [other for other in left if other.scored.coverage > most]
+        left = [other for other in left if other.scored.coverage <= most]
+        merged.append(one)
+    return [*merged, *left]
 
 
 def on_one_scale(

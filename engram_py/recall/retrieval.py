@@ -42,6 +42,8 @@ _HALF = 0.5
 _ASKED_ABOUT = (10, 200, None)
 _MOST_SUBSTITUTED = 4
 JUDGED = 5
+# Of the first hits, one with less than a quarter of the best score is left out, behind them one with less than half.
+HEAD, TAIL = 0.25, 0.5
 # A line of what came near is of 25 tokens, with its handle.
 _LINE_CHARS = 90
 
@@ -105,6 +107,11 @@ class Retrieved(Generic[T]):
     def unknown(self) -> tuple[str, ...]:
         """The words that this memory has never seen, nor a visible substitute; no words of days."""
         return tuple(term.text for term in self.terms if term.unknown and not names_days(term.text, self.days))
+
+
+def is_listed(place: int, share: float) -> bool:
+    """Return whether a hit with this share of the best score is shown at a place, from 0."""
+    return share >= (HEAD if place < JUDGED else TAIL)
 
 
 def lines_of(found: Retrieved[Observation], rows: Sequence[Scored]) -> tuple[Related, ...]:

@@ -146,7 +146,7 @@ class Search:
             warnings=(*clamped, *scope_filter.notes, *scope_notes, *notes),
             explain=_explain(request, found, hits, ranked, started) if explain else None,
             silence=silence,
-            unknown=found.unknown if (hits or documents) and len(found.terms) <= MOST_WORDS_ASKED else (),
+            unknown=_unknown(found, documents) if hits or documents else (),
             sort=sort,
             documents=documents,
         )
@@ -266,6 +266,14 @@ class Search:
             return ()
         said = [f"{one.row.title} {one.row.content}" for one in ranked[: request.limit]]
         return self._documents(query, scope.projects, found.strength(ranked[0].score) if ranked else 0.0, said)
+
+
+def _unknown(found: Retrieved[Observation], documents: Sequence[DocumentHit]) -> tuple[str, ...]:
+    """Return the words that neither a memory nor a shown document has; none of a pasted text, which has many."""
+    if len(found.terms) > MOST_WORDS_ASKED:
+        return ()
+    texts = " ".join(f"{one.title} {one.snippet}" for one in documents).lower()
+    return tuple(word for word in found.unknown if word not in texts)
 
 
 def _explain(

@@ -29,7 +29,7 @@ from engram_py.memory.entities import table as entities
 from engram_py.recall import index
 from engram_py.recall import terms as vocabulary
 from engram_py.recall.query import Query, phrase, quote
-from engram_py.recall.score import Term, idf
+from engram_py.recall.score import Term, idf, ordinary_rate
 from engram_py.recall.terms import NEWEST_ROWS, ROW_BUDGET
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ def _two_words(store: Store, term: Term, total: int) -> Term | None:
 
 def _near_spelling(store: Store, term: Term, total: int) -> Term | None:
     """Return the term with the words that begin like it, or are a slip away from it."""
-    if not may_resemble(term.text):
+    if not may_resemble(term.text) or ordinary_rate(term.stems):  # `handle` is no slip of `handler`
         return None
     is_stemmed = bool(term.stems) and not term.expression.endswith("*")
     stem = term.stems[0] if is_stemmed else term.text

@@ -170,8 +170,7 @@ def test_any_text_has_at_most_four(text: str) -> None:
 
 
 def titles(app: Engram, query: str) -> list[str]:
-    found = app.searches.search(query)
-    return [hit.title for hit in found.results] or [one.title for one in found.related]
+    return [hit.title for hit in app.searches.search(query).results]
 
 
 @pytest.fixture

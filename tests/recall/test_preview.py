@@ -249,6 +249,6 @@ def test_a_decision_stands_above_the_summary_that_retells_it(told: Engram, query
     assert found.results[0].title.startswith(title)
 
 
-@pytest.mark.parametrize("query", ["relevant goal", "accomplished", "session summary widgets"])
+@pytest.mark.parametrize("query", ["relevant goal", "accomplished"])
 def test_the_frame_of_summaries_answers_no_question(told: Engram, query: str) -> None:
     silence(told, query)

@@ -29,7 +29,9 @@ def results(value: Results, *, now: datetime, door: Door, full: bool = False) ->
     there is nothing and what to do next."""
     if not (value.results or value.documents):
         return "\n".join(nothing(value, door))
-    lines = [line for one in value.page for line in _on_page(one, value, now, full)]
+    shown = {hit.id for hit in value.results}
+    page = [one for one in value.page if not (isinstance(one, Hit) and one.like in shown)]
+    lines = [line for one in page for line in _on_page(one, value, now, full)]
     return "\n".join([f"{match_count(value)}. {_opened_by(value, door)}", *unknown_words(value), *lines])
 
 
@@ -81,7 +83,7 @@ def marks(hit: Hit) -> list[str]:
     found += ["needs review"] if hit.state == "needs_review" else []
     found += [f"on branch {hit.branch}"] if hit.branch else []
     found += whence(hit.unchecked, hit.author)
-    found += [f"says the same as [#{hit.like}]"] if hit.like is not None else []
+    found += [f"nearly the same as [#{hit.like}]"] if hit.like is not None else []
     found += ["fresh"] if hit.anchors and all(anchor.state == "fresh" for anchor in hit.anchors) else []
     return found
 
@@ -105,6 +107,8 @@ def _hit(hit: Hit, value: Results, now: datetime, full: bool) -> Iterator[str]:
     if found := places(hit, full=full):
         yield f"  {found}"
     yield from (f"  {relation(note)}" for note in hit.relations if old is None or note.id != old.id)
+    if repeated := [f"[#{one.id}]" for one in value.results if one.like == hit.id]:
+        yield f"  nearly the same, whatever the numbers: {' '.join(repeated)}"
 
 
 def named(hit: Hit) -> str:

@@ -21,7 +21,7 @@ from engram_py.recall.documents.values import GIT, Collection
 from engram_py.recall.preview import preview
 from engram_py.recall.query import Query
 from engram_py.recall.reading import TermFinder, term_finder
-from engram_py.recall.retrieval import Retrieved, retrieve_terms
+from engram_py.recall.retrieval import Retrieved, is_listed, retrieve_terms
 from engram_py.recall.score import Neighbours, Scored, Term
 from engram_py.recall.terms import ANYWHERE, ProjectRows, word_terms
 from engram_py.recall.values import DocumentHit
@@ -197,7 +197,8 @@ class DocumentSearch:
         retrieved = self._found(query, collections)
         placed = self._placed(retrieved, collections, limit)
         best = max((passage.score for passage in placed), default=0.0) or 1.0
-        return retrieved, self._hits([replace(one, score=one.score / best) for one in placed], retrieved)
+        placed = [replace(one, score=one.score / best) for one in placed]
+        return retrieved, self._hits([one for at, one in enumerate(placed) if is_listed(at, one.score)], retrieved)
 
     def beside(
         self, query: Query, collections: Sequence[Collection], strength: float, memories: Sequence[str]

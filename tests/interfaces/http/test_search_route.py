@@ -45,15 +45,15 @@ def test_the_list_is_engrams_and_an_empty_one_is_two_bytes(ask: Asker) -> None:
 @pytest.mark.parametrize(
     ("query", "said"),
     [
-        pytest.param("kubernetes+ingress", "No memory contains: kubernetes, ingress.", id="never-seen"),
+        pytest.param("kubernetes+ingress", "No memory mentions: kubernetes, ingress.", id="never-seen"),
         pytest.param(
             "timeout+type:decision", "1 memory with these words does not pass type:decision", id="filtered-away"
         ),
         pytest.param("timeout+colour:red", "colour: is not a filter", id="unknown-filter"),
         pytest.param("timeout+since:2026-02-30", "since:2026-02-30 is not a date", id="impossible-date"),
         pytest.param("timeout+-redis", "excluded: memories with redis", id="excluded"),
-        pytest.param("timeout+xylophone", "No sure answer to", id="possibly-related"),
-        pytest.param("kubernetes", "No memory contains: kubernetes. Next: ", id="next-step"),
+        pytest.param("timeout+xylophone", "No memory mentions: xylophone.", id="unknown-beside-a-hit"),
+        pytest.param("kubernetes", "No memory mentions: kubernetes. Next: ", id="next-step"),
         pytest.param(quote("почему мы перенесли сервис " * 8), "Nothing found for", id="any-script"),
         pytest.param("🦄" * 200, "The query has no words. Next: ", id="any-script-to-the-end"),
     ],

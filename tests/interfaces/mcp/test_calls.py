@@ -38,7 +38,7 @@ async def test_explain_is_the_table_of_the_command_line_and_json_holds_its_numbe
 
     for legend in ("Hits: score = ", "Steps: in the order they ran", "Words: memories = how many"):
         assert f"\n{legend}" in table
-    assert [rung["name"] for rung in values["explain"]["rungs"]] == ["all words", "any word", "evidence"]
+    assert [rung["name"] for rung in values["explain"]["rungs"]] == ["all words", "any word"]
     assert all(rung["why"] for rung in values["explain"]["rungs"])
     assert "explain" not in plain
     empty = await agent.told("mem_search", query="kubernetes ingress", explain=True)

@@ -110,12 +110,10 @@ async def test_projects_are_merged_after_a_question(kept: Engram) -> None:
         assert len(seen.list) == 4
 
 
-async def test_what_a_search_has_no_answer_for_may_be_related(kept: Engram) -> None:
+async def test_a_search_shows_what_has_some_of_its_words(kept: Engram) -> None:
     async with opened(kept) as seen:
         await seen.press("3")
         await seen.type("tokens of the moon rocket engine")
-        assert "possibly" in seen.text
-        assert "Possibly related" in seen.preview
         assert "Refresh tokens live 30 days" in seen.preview
 
 

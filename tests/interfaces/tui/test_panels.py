@@ -57,9 +57,9 @@ async def test_a_hit_says_why_it_is_there_in_the_numbers_of_explain(kept: Engram
         assert "Press / and type a question" in seen.preview
         await seen.type("access tokens")
         assert "matched words: access, tokens" in seen.preview
-        for shown in (f"{numbers.score:.2f}", f"{numbers.bm25:.2f}", f"{numbers.probability:.0%}"):
+        for shown in (f"{numbers.score:.2f}", f"{numbers.passage:.2f}", f"{numbers.whole:.2f}"):
             assert shown in seen.preview
-        assert "An answer needs a probability of" in seen.preview
+        assert "It took" in seen.preview
         assert "Refresh tokens live 30 days" in seen.preview
 
 

@@ -81,9 +81,8 @@ def test_a_search_finds_what_the_tool_finds_and_says_why(app: Engram, visitor: V
     assert f"#{port} Port of the API" in seen.text
     assert "second shelf" not in seen.text
     assert "The API listens on port 8080." in seen.text
-    for number in (numbers.bm25, numbers.closeness, numbers.relevance, numbers.score):
+    for number in (numbers.passage, numbers.whole, numbers.relevance, numbers.score):
         assert f"{number:.3f}" in seen.text
-    assert f"{numbers.probability:.0%} likely to answer" in seen.text
     assert ", ".join(numbers.words) in seen.text
 
 

@@ -22,7 +22,7 @@ from engram_py.guidance.context.values import Context
 from engram_py.memory.observations.values import Change, Observation
 from engram_py.recall.contradictions import Conflicts, ask_by_meaning
 from engram_py.recall.documents.documents import Documents
-from engram_py.recall.search import weighted_sum
+from engram_py.recall.fusion import weighted_sum
 from engram_py.recall.vectors import table
 from engram_py.recall.vectors.values import EmbedderFailedError, Nearest
 from engram_py.recall.vectors.vectors import Nearby, Vectors
