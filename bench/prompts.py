@@ -24,6 +24,7 @@ from bench import memories
 from bench.workplace import git
 from engram_py import Draft, Engram
 from engram_py.base.settings import Settings
+from engram_py.guidance.context.prompt_gate import phrase_in
 from engram_py.guidance.context.values import POINTED
 from engram_py.memory.observations.values import Observation
 from engram_py.memory.sessions.values import SessionLine
@@ -150,6 +151,7 @@ def _given(file: Path, half: str, lane: str) -> Iterator[Given]:
 
 def _parts(found: Sequence[Given]) -> Iterator[tuple[str, list[Given]]]:
     yield "all", list(found)
+    yield "without a phrase", [one for one in found if phrase_in(one.prompt.text, NOW.date()) is None]
     by: dict[str, list[Given]] = defaultdict(list)
     for one in found:
         by[f"project {one.prompt.project}"].append(one)
@@ -159,10 +161,10 @@ def _parts(found: Sequence[Given]) -> Iterator[tuple[str, list[Given]]]:
 
 
 def line_of(title: str, some: Sequence[Given]) -> str:
-    """Due memory given, silence where nothing is due, and the share of the lines given that are of use."""
+    """Due memory given, silence where nothing is due, and the share of what is given (not named) that is of use."""
     due = [one for one in some if one.prompt.due]
     quiet = [one for one in some if not one.prompt.due]
-    lines = [key in (*one.prompt.due, *one.prompt.ok) for one in some for key in one.keys]
+    lines = [key in (*one.prompt.due, *one.prompt.ok) for one in some if not one.pointed for key in one.keys]
     right = [one for one in due if set(one.keys) & set(one.prompt.due)]
     loud = [one for one in quiet if set(one.keys) - set(one.prompt.ok)]
     parts = [_shares("due", right, len(due))] if due else []

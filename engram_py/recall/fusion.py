@@ -49,10 +49,10 @@ def with_vectors(
     rows = {**found.rows, **visible.load([row for row, _ in fused if row not in found.rows])}
     top = lexical[0][1] if lexical else 1.0
     scored = [replace(by_words.get(row) or Scored(row), relevance=score * top) for row, score in fused if row in rows]
-    meanings = nearest.deviations()
+    meanings, cosines = nearest.deviations(), dict(nearest.hits)
     for one in scored:
         if one.id in meanings and nearest.weight >= SENTENCE_WEIGHT:  # a table of words tells what words tell
-            one.meaning = meanings[one.id] / nearest.chance
+            one.meaning, one.cosine = meanings[one.id] / nearest.chance, cosines[one.id]
     merged = with_replacements(replace(found, scored=scored, rows=rows), visible)
     added = sum(one.id not in by_words for one in merged.scored)
     why = reason("weighted_sum", vectors=OF_VECTORS, words=OF_WORDS)

@@ -142,7 +142,8 @@ class Scored:
     (words of its neighbours) and ``session`` (a share of the best in its session). ``coverage`` is the share of the
     query's idf that the row has, ``passage_share`` the share that its best passage has. ``held`` and ``titled`` are the
     numbers of the terms in its best passage, and in its title, topic or aliases; ``named`` is the share of the title's
-    words these are. ``meaning`` is how near its vector is beside what the nearest of as many texts is by chance.
+    words these are. ``meaning`` is how near its vector is beside what the nearest of as many texts is by chance,
+    ``cosine`` how near by itself.
     """
 
     id: int
@@ -158,6 +159,7 @@ class Scored:
     titled: frozenset[int] = frozenset()
     named: float = 0.0
     meaning: float | None = None
+    cosine: float | None = None
 
     @property
     def own(self) -> float:

@@ -19,14 +19,14 @@ from bench import memories
 from bench.corpus import Corpus
 from bench.datasets import Question, load
 from bench.decisions import deciding_words, decision_part, half
-from bench.evidence import logistic
 from bench.filling import fill
+from bench.gate import logistic
 from bench.keeping import ROOT, fingerprint, kept
 from bench.prompts import Given, Prompt, line_of, projects, prompts_of
 from bench.scale import queries
 from bench.scoring import Answer, answered, by_part, figures, hit, ndcg, recall, reciprocal_rank
 from bench.verdicts import COMMITTED, HELD, HELD_DOWN, TARGETS, judge, lines_of, read_committed
-from engram_py.recall.score import PARTS, fitted
+from engram_py.guidance.context.gate_model import INPUTS, fitted
 
 
 @pytest.mark.parametrize("file", projects(), ids=lambda file: file.stem)
@@ -49,17 +49,17 @@ def test_a_line_counts_what_was_given_what_was_pointed_to_and_what_was_of_use() 
     said = line_of("all", [Given(due, (2, 9)), Given(due, ()), Given(quiet, (3,)), Given(quiet, (9,), pointed=True)])
     assert "due 2: given 0.50, pointed to 0.00" in said
     assert "nothing due 2: given 0.00, pointed to 0.50" in said
-    assert "of use 2 of 4 lines (0.50)" in said
+    assert "of use 2 of 3 lines (0.67)" in said
 
 
 def test_the_fit_finds_the_number_that_tells_and_what_is_shipped_has_every_part() -> None:
-    zeros = (0.0,) * (len(PARTS) - 1)
+    zeros = (0.0,) * (len(INPUTS) - 1)
     rows = [(value / 10, *zeros) for value in range(20)]
     sides = [float(value >= 8) for value in range(20)]
-    found = logistic(rows, sides, [1.0] * 20)
-    assert (found["share"] > 1, found["title"]) == (True, 0)
-    for model in ("asked", "unasked"):
-        assert set(fitted()[model]) == {"bias", *PARTS}
+    found = logistic(rows, sides)
+    assert (found["strength"] > 1, found["title"]) == (True, 0)
+    for model in ("words", "meaning"):
+        assert set(fitted()[model]) == {"bias", *INPUTS, "given", "named"}
 
 
 RECORD = """# Use Fargate

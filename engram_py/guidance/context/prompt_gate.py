@@ -18,10 +18,10 @@ from engram_py.base.database.store import Store
 from engram_py.base.dataclass import dataclass, field, replace
 from engram_py.base.text.prompt_text import PromptText, listed
 from engram_py.base.times import Calendar
+from engram_py.guidance.context.gate_model import Evidence, evidence_of, fitted, informative
 from engram_py.memory.observations.values import Observation
 from engram_py.memory.projects.projects import Core
 from engram_py.recall.dates import Days, days_in, is_generic_verb
-from engram_py.recall.evidence import Evidence, informative, threshold, weighed
 from engram_py.recall.index import totals
 from engram_py.recall.query import parse_query
 from engram_py.recall.retrieval import Retrieved, lines_of, retrieve
@@ -146,10 +146,9 @@ def covers(text: str, words: Sequence[str], share: float) -> bool:
     return held >= share * len(words)
 
 
-_MODEL = "unasked"
 _THIRD = 1 / 3
-# A line of 60 tokens holds so many titles.
-_MOST_POINTED = 3
+# A line of 60 tokens holds so many titles. Beside the likeliest, what is far less likely is not named: by so many nats.
+_MOST_POINTED, _BESIDE = 3, 1.5
 _LEAST_NAME_CHARS = 4  # `api` is a word as well (spec/seed-capabilities.md, row 63)
 
 
@@ -163,12 +162,16 @@ class LookedUp:
 
     def likely(self) -> list[Scored]:
         """Return what is likely enough to be needed, the likeliest first."""
-        return self._above(_MODEL)
+        return [one for evidence, one in self._judged() if evidence.reaches("given")]
 
     def pointed(self) -> list[Scored]:
-        """Return what may well be needed, likely enough to be named in a line, the likeliest first: what is likely
-        among it; or else what is about an entity that the prompt names."""
-        return (self._above("pointed") or self._about_entities())[:_MOST_POINTED]
+        """Return what may well be needed, to be named in a line, the likeliest first: the likeliest, if it is likely
+        enough, and what is nearly as likely; or else what is about an entity that the prompt names."""
+        judged = self._judged()
+        best = judged[0][0] if judged else None
+        if best is not None and best.reaches("named"):
+            return [one for evidence, one in judged[:_MOST_POINTED] if evidence.odds >= best.odds - _BESIDE]
+        return self._about_entities()[:_MOST_POINTED]
 
     def _about_entities(self) -> list[Scored]:
         found = self.found
@@ -177,19 +180,17 @@ class LookedUp:
         named = {term.text for term in found.terms if term.names_entity and len(term.text) >= _LEAST_NAME_CHARS}
         return [one for _, one in self._judged() if not named.isdisjoint(one.words)] if named else []
 
-    def _above(self, bar: str) -> list[Scored]:
-        return [one for evidence, one in self._judged() if evidence.probability >= threshold(evidence.of(bar))]
-
     def _judged(self) -> list[tuple[Evidence, Scored]]:
-        """Return the rows with words of their own or a known meaning, the likeliest first."""
+        """Return the rows with words of their own, the likeliest first."""
         scored = self.found.scored if self.found is not None else ()
-        told = [(self.evidence[one.id], one) for one in scored if one.words or one.meaning is not None]
-        return sorted(told, key=lambda pair: -pair[0].probability)
+        told = [(self.evidence[one.id], one) for one in scored if one.words]
+        return sorted(told, key=lambda pair: -pair[0].odds)
 
     @property
     def needed(self) -> float:
         """The probability from which a row is given."""
-        return threshold(next((one.of(_MODEL) for one in self.evidence.values() if one.meaning is not None), _MODEL))
+        model = next((one.model for one in self.evidence.values() if one.meaning is not None), Evidence().model)
+        return fitted()[model]["given"]
 
     def nearest(self) -> Sequence[Related]:
         """Return what comes nearest to being given, best first."""
@@ -223,8 +224,7 @@ def look_up(
         from engram_py.recall.fusion import with_vectors
 
         found = with_vectors(near, query, found, VisibleRows(store, scope), within=projects)
-    asks, foreign = query.is_question, query.is_foreign
-    return LookedUp(found, weighed(found.terms, found.scored, found.size, asks=asks, foreign=foreign))
+    return LookedUp(found, evidence_of(found, prompt, query))
 
 
 def known_words(store: Store, text: str) -> str:
