@@ -15,7 +15,7 @@ from engram_py.base.database.store import Row, Store
 from engram_py.base.dataclass import dataclass, replace
 from engram_py.base.errors import InvalidArgumentError, StoreError
 from engram_py.base.lazy import logger_of, regex
-from engram_py.base.text.words import STOP_WORDS, is_unspaced, pairs
+from engram_py.base.text.words import STOP_WORDS, holds_unspaced, is_unspaced, pairs
 from engram_py.memory.anchors.table import of_observations
 from engram_py.memory.observations import browse, table
 from engram_py.memory.observations.arguments import MAX_ID, clamp
@@ -35,10 +35,10 @@ logger = logger_of(__name__)
 
 _SILENT_TYPES = frozenset({"session_summary", "passive", "entity"})
 _REPORTS = frozenset({"bug", "discovery", "learning"})  # families of types that tell what happened, not what holds
-LEAD_CHARS = 300  # the beginning of a text tells its subject: 40 words
+LEAD_CHARS = 200  # the beginning of a text tells its subject: 40 words
 # Rows that the words of a save may add up to, how far those of one are counted, how many words are counted, and how
 # many rows are compared. A save must stay fast in a large memory, and words that are more common tell no subject.
-_ROW_BUDGET, _COUNTED_TO, _MOST_COUNTED, _LOOKED_AT = 400, 200, 40, 20
+_ROW_BUDGET, _COUNTED_TO, _MOST_COUNTED, _LOOKED_AT = 400, 200, 12, 10
 _RAREST = 1_200  # texts; a word that one of so many has weighs 1
 # Fitted by logistic regression to half of the pairs of ``bench/contradictions.json`` and to the memories of
 # ``bench/prompts``, then divided by the weight of an untold word.
@@ -78,8 +78,9 @@ class Subject:
 
 def words_of(text: str) -> dict[str, str]:
     """Return the words of a text that are no stop words, by their stems."""
-    runs = (run for run in _WORD.findall(text.lower()))
-    words = (word for run in runs for word in (pairs(run) if is_unspaced(run) else (run,)))
+    words: Iterable[str] = _WORD.findall(text.lower())
+    if holds_unspaced(text):
+        words = (word for run in words for word in (pairs(run) if is_unspaced(run) else (run,)))
     return {stem(word): word for word in words if len(word) > 1 and word not in STOP_WORDS}
 
 
@@ -96,27 +97,36 @@ def _rates() -> Mapping[str, float]:
     return {stem(word): rate for word, rate in sorted(ordinary().items(), key=lambda pair: pair[1])}
 
 
-def rarity(word: str, rows: int, total: int) -> float:
-    """Return the weight (0..1) of a stem that ``rows`` of all rows have; by ordinary texts where more of these have
-    it."""
-    rate = _rates().get(word, 0.0)
-    here = (max(rows, 1) + BACKGROUND * rate) / (total + BACKGROUND)
-    return -math.log(min(1.0, max(rate, here, 1 / _RAREST))) / math.log(_RAREST)
+class Rarities(dict[str, float]):
+    """The weight (0..1) of each stem: by how many of ``total`` rows have it (``rows``; 1 where nobody counted), or by
+    ordinary texts where more of these have it."""
+
+    def __init__(self, rows: Mapping[str, int], total: int) -> None:
+        self._rows, self._total, self._rates = rows, total + BACKGROUND, _rates()
+        self._unknown = self._weight(1, 0.0)
+
+    def __missing__(self, stem: str) -> float:
+        rows, rate = self._rows.get(stem), self._rates.get(stem)
+        self[stem] = weight = self._weight(rows or 1, rate or 0.0) if rows or rate else self._unknown
+        return weight
+
+    def _weight(self, rows: int, rate: float) -> float:
+        here = (rows + BACKGROUND * rate) / self._total
+        return -math.log(min(1.0, max(rate, here, 1 / _RAREST))) / math.log(_RAREST)
+
+    def of(self, words: Iterable[str]) -> float:
+        return sum(map(self.__getitem__, words))
 
 
-def likeness(new: Subject, old: Subject, rows: Mapping[str, int], total: int) -> float:
+def likeness(new: Subject, old: Subject, rarities: Rarities) -> float:
     """Return how much speaks for it that the new observation takes the place of the old one.
 
     It is the cosine of their words and files, by rarity, less the words of the old title that the new text does not
-    have, less a constant where a finding stands beside a rule. ``rows`` are how many rows have a stem.
+    have, less a constant where a finding stands beside a rule.
     """
-
-    def weight(words: Iterable[str]) -> float:
-        return sum(rarity(word, rows.get(word, 1), total) for word in words)
-
-    shared = weight(new.words.keys() & old.words.keys()) + len(new.files & old.files)
-    both = (weight(new.words) + len(new.files)) * (weight(old.words) + len(old.files))
-    untold = weight(old.title.keys() - new.words.keys())
+    shared = rarities.of(new.words.keys() & old.words.keys()) + len(new.files & old.files)
+    both = (rarities.of(new.words) + len(new.files)) * (rarities.of(old.words) + len(old.files))
+    untold = rarities.of(old.title.keys() - new.words.keys())
     return (COSINE * shared / math.sqrt(both) if both else 0.0) - untold - REPORT * (new.reports > old.reports)
 
 
@@ -151,18 +161,19 @@ class Candidates:
             return []
         size, texts = index.totals(self._store).rows, (observation.title, observation.content, observation.topic_key)
         new = Subject.of(*texts, observation.type, frozenset())
-        quoted = {stem: quote(word) for stem, word in list(new.words.items())[:_MOST_COUNTED]}
+        rarest = sorted(new.words, key=lambda stem: _rates().get(stem, 0.0))[:_MOST_COUNTED]
+        quoted = {stem: quote(new.words[stem]) for stem in rarest}
         counts, read = terms.matching(self._store, list(quoted.values()), cap=_COUNTED_TO, size=size)
         rows = {row["id"]: row for row in self._sharing(observation, counts, read)}
         rows |= {row["id"]: row for row in self._rows(observation, [row for row in meant if row not in rows])}
         anchors = of_observations(self._store, [observation.id, *rows])
         files = {row: frozenset(anchor.path for anchor in anchors.get(row, ())) for row in (observation.id, *rows)}
         new = replace(new, files=files[observation.id])
-        known = {stem: counts[expression] for stem, expression in quoted.items()}
+        rarities = Rarities({stem: counts[expression] for stem, expression in quoted.items()}, size)
         alike = []
         for row in _out_of_series(observation.title, list(rows.values())):
             old = Subject.of(row["title"], row["lead"], row["topic_key"], row["type"], files[row["id"]])
-            score = likeness(new, old, known, size)
+            score = likeness(new, old, rarities)
             score += MEANING * (meant.get(row["id"], 0.0) - 1) if meant else 0.0
             if score >= ENOUGH and not _is_silent(row["type"], row["topic_key"]):
                 alike.append((score, row))
@@ -176,7 +187,7 @@ class Candidates:
         read |= terms.newest_matching(self._store, [one for one in chosen if one not in read], cap=_COUNTED_TO)
         times = Counter(row for one in chosen for row in sorted(read[one], reverse=True))
         found = self._rows(observation, [row for row, _ in times.most_common()])
-        if any(len(read[one]) >= _COUNTED_TO for one in chosen):  # there are more of them
+        if any(len(read[one]) >= _COUNTED_TO for one in chosen[:2]):  # there are more of them
             match, where = " AND ".join(chosen[:2]), {"project": observation.project, "scope": observation.scope}
             found += index.title_matches(self._store, match=match, without=observation.id, limit=_LOOKED_AT, **where)
         return found

@@ -381,8 +381,8 @@ def title_matches(store: Store, *, match: str, project: str, scope: str, without
 def titled(store: Store, ids: Sequence[int], *, project: str, scope: str, without: int, limit: int) -> list[Row]:
     """Return the same of those of the rows, in their order, that are of the project and the scope."""
     found: list[Row] = []
-    for start in range(0, len(ids), _PART):
-        part = json.dumps(ids[start : start + _PART])
+    for start in range(0, len(ids), 4 * limit):
+        part = json.dumps(ids[start : start + 4 * limit])
         found += store.rows(CANDIDATES, ids=part, project=project, scope=scope, id=without)
         if len(found) >= limit:
             break
