@@ -27,6 +27,7 @@ from engram_py.memory.relations import table as relations
 from engram_py.memory.relations.relations import moment_of
 from engram_py.memory.relations.values import Scanned, pair_id
 from engram_py.recall import index, terms
+from engram_py.recall.index import LEAD_CHARS
 from engram_py.recall.query import match_all, parse_query, quote
 from engram_py.recall.score import BACKGROUND, ordinary
 from engram_py.recall.vectors.vectors import Vectors
@@ -35,7 +36,6 @@ logger = logger_of(__name__)
 
 _SILENT_TYPES = frozenset({"session_summary", "passive", "entity"})
 _REPORTS = frozenset({"bug", "discovery", "learning"})  # families of types that tell what happened, not what holds
-LEAD_CHARS = 200  # the beginning of a text tells its subject: 40 words
 # Rows that the words of a save may add up to, how far those of one are counted, how many words are counted, and how
 # many rows are compared. A save must stay fast in a large memory, and words that are more common tell no subject.
 _ROW_BUDGET, _COUNTED_TO, _MOST_COUNTED, _LOOKED_AT = 400, 200, 12, 10
@@ -318,7 +318,8 @@ class Conflicts:
                     elif apply and inserted >= max_insert:
                         capped = True
                     elif apply:
-                        self._candidates.ask(observation, other)
+                        evidence = _BY_MEANING if meant[observation.id] else None
+                        self._candidates.ask(observation, other, evidence=evidence)
                         inserted += 1
         more = rows[-1]["id"] if len(rows) == limit and not capped else None
         return Scanned(len(rows), found, known, inserted, capped, not apply, more)
@@ -351,12 +352,14 @@ def ask_by_meaning(store: Store, journal: Journal, vectors: Vectors, ids: Sequen
     """
     candidates = Candidates(store, journal)
     rows = [row for row in table.by_ids(store, ids).values() if row.deleted_at is None and row.lifecycle == "active"]
-    meant = {row.id: meant_by(vectors, row) for row in rows}  # others are asked before anybody has to wait
-    asked: dict[frozenset[int], tuple[int, int]] = {}
+    meant = [(row, near) for row in rows if (near := meant_by(vectors, row))]  # before anybody has to wait
+    if not meant:
+        return ()
+    asked = []
     with store.transaction():
-        for row in rows:
-            found = candidates.similar(row, meant[row.id])[:1]
-            for other in (other for _, other in found if candidates.is_unasked(row, other["sync_id"])):
-                candidates.ask(row, other["sync_id"], evidence=_BY_MEANING)
-                asked[frozenset((row.id, other["id"]))] = (row.id, other["id"])
-    return tuple(asked.values())
+        for row, near in meant:
+            for _, other in candidates.similar(row, near)[:1]:
+                if candidates.is_unasked(row, other["sync_id"]):
+                    candidates.ask(row, other["sync_id"], evidence=_BY_MEANING)
+                    asked.append((row.id, other["id"]))
+    return tuple(asked)

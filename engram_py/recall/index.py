@@ -269,8 +269,9 @@ order by +updated_at desc, +id desc
 limit :limit
 """
 
+LEAD_CHARS = 200  # the beginning of a text tells its subject: 30 words
 CANDIDATES = f"""
-select id, sync_id, title, type, topic_key, substr(content, 1, 300) as lead
+select id, sync_id, title, type, topic_key, substr(content, 1, {LEAD_CHARS}) as lead
 from (select key as place, value as wanted from json_each(:ids)) cross join observations on id = wanted
 where project = :project and scope = :scope and id <> :id
   and deleted_at is null and lifecycle = 'active' and {GIVEN}
