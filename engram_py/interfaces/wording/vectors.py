@@ -23,6 +23,8 @@ def _state(value: VectorState, now: datetime) -> str:
         lines.append("costs " + ", ".join(costs))
     if value.runtime:
         lines.append(f"runs on {value.runtime}")
+    if value.process:
+        lines.append(f"process {value.process} holds the model for all")
     if value.host:
         lines.append(f"texts are sent to {value.host}")
     lines += [f"kept vectors: {name}" for name in value.others]

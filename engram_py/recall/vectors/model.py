@@ -10,6 +10,7 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import sysconfig
@@ -20,16 +21,19 @@ import zipfile
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engram_py.base.dataclass import dataclass
 from engram_py.base.errors import EmbedderError
+from engram_py.recall.vectors.holder import SharedEmbedder, socket_of
 from engram_py.recall.vectors.protocol import Embedder, Spec, parse_embedder
 from engram_py.recall.vectors.values import EmbedderFailedError
 
 if TYPE_CHECKING:
+    from engram_py.recall.vectors.holder import Holder, Request
     from engram_py.recall.vectors.protocol import Vectors
 
 
@@ -248,13 +252,25 @@ _REMEMBERED = 64
 
 
 class VectorModel:
-    """Answers with vectors, or raises EmbedderError soon. Used by several threads."""
+    """Answers with vectors, or raises EmbedderError soon. Used by several threads.
 
-    def __init__(self, setting: str, *, models: Path, key: str = "", load: Loader | None = None) -> None:
+    ``holder`` returns the ``Holder`` of a process that stays.
+    """
+
+    def __init__(
+        self,
+        setting: str,
+        *,
+        models: Path,
+        key: str = "",
+        load: Loader | None = None,
+        holder: Callable[[], Holder | None] = lambda: None,
+    ) -> None:
         self.setting = setting
         self._models = models
         self._key = key
         self._load = load or load_embedder
+        self._holder = holder
         self._embedder: Embedder | None = None
         self._loading = threading.Lock()
         self._failure: EmbedderError | None = None
@@ -268,13 +284,41 @@ class VectorModel:
         return parse_embedder(self.setting)
 
     def open(self, *, download: bool = False, threads: int | None = None) -> Embedder:
-        """Return the embedder, loaded once with ``download`` and ``threads``. Raises EmbedderError."""
+        """Return the embedder; it, or the model behind it, is loaded once with ``download`` and ``threads``. Raises
+        EmbedderError."""
         with self._loading:
             if self._embedder is None:
-                self._embedder = self._load(
-                    self.spec, models=self._models, key=self._key, download=download, threads=threads
+                load = partial(
+                    self._load, self.spec, models=self._models, key=self._key, download=download, threads=threads
+                )
+                shared = self.spec.shared and hasattr(socket, "AF_UNIX")
+                self._embedder = (
+                    SharedEmbedder(self.spec.name, self.socket_path, load, self._holder) if shared else load()
                 )
             return self._embedder
+
+    @property
+    def socket_path(self) -> Path:
+        """The socket of the process that holds the model. Raises InvalidEmbedderError."""
+        return socket_of(self._models.parent, self.spec.name)
+
+    @property
+    def process(self) -> int:
+        """The id of the process that holds the model for this one, 0 before it answered and without one."""
+        return self._embedder.process if isinstance(self._embedder, SharedEmbedder) else 0
+
+    def hold(self) -> None:
+        """Load the model, and serve it to other processes unless one does. Raises EmbedderError."""
+        embedder = self.open()
+        if isinstance(embedder, SharedEmbedder):
+            embedder.hold()
+
+    def serve(self, request: Request) -> Request:
+        """Return the answer to another process's request for vectors. Raises EmbedderError, ValueError."""
+        embedder = self.open()
+        if not isinstance(embedder, SharedEmbedder):
+            raise ValueError("the model is not shared")
+        return embedder.serve(request)
 
     def probe(self, *, seconds: float | None = None) -> Vectors:
         """Return the model's vector of the fixed sentence, asked once. Raises EmbedderError like ``question``."""

@@ -125,6 +125,11 @@ class Spec:
         return STATIC_WEIGHT if self.kind in ("static", "model2vec") else SENTENCE_WEIGHT
 
     @property
+    def shared(self) -> bool:
+        """Whether one process holds the model for all: a table is mapped from its file, and small."""
+        return self.kind in ("sentence", "fastembed")
+
+    @property
     def directory(self) -> Path | None:
         """The model's directory, None for a name: an absolute path, or one that begins with ~."""
         try:

@@ -50,7 +50,8 @@ class Nearest:
 @dataclass(frozen=True, slots=True)
 class VectorState:
     """State of vectors: ``done`` of ``observations`` have theirs, ``documents_done`` of the passages of ``documents``;
-    ``question_ms`` is the model's time for a question, ``runtime`` the folder of the packages that run it."""
+    ``question_ms`` is the model's time for a question, ``runtime`` the folder of the packages that run it, ``process``
+    the id of another process that holds the model."""
 
     embedder: str
     host: str
@@ -66,6 +67,7 @@ class VectorState:
     runtime: str = ""
     documents: int = 0
     documents_done: int = 0
+    process: int = 0
 
     @property
     def lacking(self) -> int:

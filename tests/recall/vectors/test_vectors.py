@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import threading
 import time
@@ -24,8 +23,9 @@ from engram_py.recall.contradictions import Conflicts, ask_by_meaning
 from engram_py.recall.documents.documents import Documents
 from engram_py.recall.search import weighted_sum
 from engram_py.recall.vectors import table
+from engram_py.recall.vectors.holder import Nearby
 from engram_py.recall.vectors.values import EmbedderFailedError, Nearest
-from engram_py.recall.vectors.vectors import Nearby, Vectors
+from engram_py.recall.vectors.vectors import Vectors
 from tests.embedders import SETTING, TinyEmbedder
 from tests.memory.anchors.repositories import Repo
 from tests.support import FakeClock, Git, Opener, RepoMaker, draft
@@ -545,23 +545,6 @@ def test_a_prompt_does_not_wait_for_a_server_that_is_at_work(
 
     assert time.monotonic() - begun < 5
     released.set()
-
-
-@unix_alone
-def test_nonsense_and_the_socket_of_a_killed_server_are_in_nobodys_way(opened: Engram, telling: Vectors) -> None:
-    folder = opened.settings.data_dir / "nearby"
-    with socket.socket(socket.AF_UNIX) as killed:
-        killed.bind(str(folder / "1.sock"))
-    with socket.socket(socket.AF_UNIX) as rude:
-        rude.connect(str(next(path for path in folder.iterdir() if path.name != "1.sock")))
-        rude.sendall(b"[]\n")
-        assert rude.recv(100) == b""
-
-    assert Nearby(opened.settings.data_dir, seconds=10).nearest("tokens").hits
-    telling.close()
-    telling.start()
-    assert [path.name for path in folder.iterdir()] == [f"{os.getpid()}.sock"]
-    assert all(path.stat().st_mode & 0o077 == 0 for path in (folder, *folder.iterdir()))
 
 
 def test_a_server_whose_model_fails_tries_again_and_saves_meanwhile(
