@@ -49,8 +49,8 @@ vectors_command = group(
 def on_command(model: str | None, wait: bool, as_json: bool) -> None:
     """Download a model, compute the vectors of everything, and use them in every search.
 
-    `sentence` gives the best results in English; `multilingual` finds memories in another language than the question;
-    `static` is five times faster and less accurate. Default: the set model, else the one for the language of the
+    `sentence` reads English; `multilingual` also finds memories in another language than the question. `static` is five
+    times faster and less accurate. Default: the set model, else the one for the language of the
     prompts. With more than 2,000 observations the command continues in the background. A running server uses the model
     from its next search on.
     """
@@ -89,7 +89,7 @@ def _fitting() -> str:
 # A lane's model alone, and with what runs it (Linux, November 2026).
 _SIZES = {
     "sentence": ("21 MB", "about 70 MB (180 MB on disk, with numpy and onnxruntime)"),
-    "multilingual": ("32 MB", "about 50 MB (110 MB on disk, with numpy)"),
+    "multilingual": ("53 MB", "about 100 MB (215 MB on disk, with numpy and onnxruntime)"),
 }
 
 

