@@ -51,6 +51,13 @@ def socket_of(data_dir: Path, model: str) -> Path:
     return data_dir / SOCKETS / f"{digest}{_SUFFIX}"
 
 
+def can_share() -> bool:
+    """Return whether this system has sockets with a path, and locks that end with their process."""
+    import socket
+
+    return os.name == "posix" and hasattr(socket, "AF_UNIX")
+
+
 class Holder:
     """Answers the requests of other processes, once ``take`` made this process the holder."""
 
@@ -90,11 +97,10 @@ class Holder:
     def _bound(self) -> tuple[int, socket.socket] | None:
         """Return the lock and a listening socket; None while another process has the lock, or where the system has no
         such sockets, or the path is too long for one."""
-        import socket
-
-        if not hasattr(socket, "AF_UNIX"):
+        if not can_share():
             return None
         import fcntl
+        import socket
 
         with contextlib.ExitStack() as undo:
             try:
@@ -111,7 +117,7 @@ class Holder:
             except BlockingIOError:
                 return None
             except OSError as exc:
-                logger.info("this process answers no others: %s", exc)
+                logger.debug("this process answers no others: %s", exc)
                 return None
             undo.pop_all()
         threading.Thread(target=self._run, args=(listening,), name="engram-holder", daemon=True).start()
@@ -317,7 +323,7 @@ def exchange(path: Path, request: Request, until: float) -> Request:
     """
     import socket
 
-    if not hasattr(socket, "AF_UNIX"):
+    if not can_share():
         raise ConnectionRefusedError
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(_left(min(until, time.monotonic() + _GREETING_SECONDS)))

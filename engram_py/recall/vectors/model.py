@@ -10,7 +10,6 @@ import json
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import sysconfig
@@ -28,7 +27,7 @@ from typing import TYPE_CHECKING
 
 from engram_py.base.dataclass import dataclass
 from engram_py.base.errors import EmbedderError
-from engram_py.recall.vectors.holder import SharedEmbedder, socket_of
+from engram_py.recall.vectors.holder import SharedEmbedder, can_share, socket_of
 from engram_py.recall.vectors.protocol import Embedder, Spec, parse_embedder
 from engram_py.recall.vectors.values import EmbedderFailedError
 
@@ -322,7 +321,7 @@ class VectorModel:
                 load = partial(
                     self._load, self.spec, models=self._models, key=self._key, download=download, threads=threads
                 )
-                shared = self.spec.shared and hasattr(socket, "AF_UNIX")
+                shared = self.spec.shared and can_share()
                 self._embedder = (
                     SharedEmbedder(self.spec.name, self.socket_path, load, self._holder) if shared else load()
                 )
