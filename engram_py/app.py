@@ -792,12 +792,12 @@ class Engram:
         return ask_by_meaning(store, Journal(store, self.settings.clock, self.settings.zone), self.vectors, ids)
 
     def _near_meaning(self) -> NearMeaning | None:
-        """Tell the meaning of a prompt: by this server's model, or that of a running one; None without either."""
+        """Tell the meaning of a prompt: by this server's model, or that of its holder; None without either."""
         if self.caller.mode == "process" and self.vectors.enabled:
             return self.vectors
         if not (self.settings.data_dir / SOCKETS).exists():  # most have no vectors: nothing is imported
             return None
-        from engram_py.recall.vectors.vectors import Nearby
+        from engram_py.recall.vectors.holder import Nearby
 
         nearby = Nearby(self.settings.data_dir)
         return nearby if nearby.is_there else None

@@ -462,7 +462,8 @@ class Doctor:
     def _vectors_check(self) -> Check:
         vectors = self._vectors
         if not vectors.enabled:
-            return Check("vectors", "ok", "vectors are off: searches use words only; `engram vectors on` turns them on")
+            command = "engram vectors on" + (" multilingual" if vectors.fitting == "multilingual" else "")
+            return Check("vectors", "ok", f"vectors are off: searches use words only; `{command}` turns them on")
         state = vectors.state(ask=True)
         evidence = {name: getattr(state, name) for name in ("embedder", "runtime", "done", "observations")}
         if state.problem is not None:
@@ -474,6 +475,8 @@ class Doctor:
         if state.host and not vectors.private:
             step = "use https://, or a model on this machine"
             return Check("vectors", "warning", f"{message}; texts go unencrypted to {state.host}", evidence, step)
+        if state.misfits:
+            message += "; `engram vectors on multilingual` reads the language of the latest prompts too"
         return Check("vectors", "ok", message + (f"; texts go to {state.host}" if state.host else ""), evidence)
 
 

@@ -18,7 +18,7 @@ from engram_py.base.errors import StoreError
 from engram_py.base.files import lines_of
 
 DATABASE_NAME = "engram.db"
-# The folder of the sockets on which servers tell hooks what a prompt means.
+# The folder of the sockets of processes that hold a model for all others.
 SOCKETS = "nearby"
 BACKUPS = "backups"
 

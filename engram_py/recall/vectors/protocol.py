@@ -61,12 +61,16 @@ def unpack(blobs: Sequence[bytes], dimension: int) -> tuple[Vectors, NDArray[np.
     return unit(raw) if len(raw) else raw.astype(np.float32), counts
 
 
-Kind = Literal["static", "sentence", "model2vec", "fastembed", "openai"]
+Kind = Literal["sentence", "multilingual", "static", "model2vec", "fastembed", "openai"]
 
-_FORMS = "sentence, static, model2vec:NAME, fastembed:NAME or openai:http://127.0.0.1:11434/v1#MODEL"
+_FORMS = "sentence, multilingual, static, model2vec:NAME, fastembed:NAME or openai:http://127.0.0.1:11434/v1#MODEL"
 
 # The model of each lane; another one gets another name, under which its vectors are kept.
-MODELS = {"sentence": "minilm-l6-int8", "static": "wordllama-256"}
+MODELS: dict[Kind, str] = {
+    "sentence": "minilm-l6-int8",
+    "multilingual": "minilm-use-3",
+    "static": "wordllama-256",
+}
 
 
 class Embedder(Protocol):
@@ -85,7 +89,7 @@ def library(name: str, package: str) -> ModuleType:
     try:
         return importlib.import_module(package)
     except ImportError as exc:
-        with_command = package in ("numpy", "onnxruntime")
+        with_command = package in ("numpy", "onnxruntime", "threadpoolctl")
         step = (
             "run `engram vectors on`: it installs what is missing" if with_command else f"run `{package_hint(package)}`"
         )
@@ -125,6 +129,11 @@ class Spec:
         return STATIC_WEIGHT if self.kind in ("static", "model2vec") else SENTENCE_WEIGHT
 
     @property
+    def shared(self) -> bool:
+        """Whether one process holds the model for all: a table is mapped from its file, and small."""
+        return self.kind in ("sentence", "multilingual", "fastembed")
+
+    @property
     def directory(self) -> Path | None:
         """The model's directory, None for a name: an absolute path, or one that begins with ~."""
         try:
@@ -151,8 +160,9 @@ class Spec:
 def parse_embedder(text: str) -> Spec:
     """Read the ``embedder`` setting. Raises InvalidEmbedderError when it is none of the forms."""
     kind, colon, target = text.strip().partition(":")
-    if kind.lower() in MODELS and target in ("", MODELS[kind.lower()]):
-        return Spec("static" if kind.lower() == "static" else "sentence", MODELS[kind.lower()])
+    for lane, model in MODELS.items():
+        if kind.lower() == lane and target in ("", model):
+            return Spec(lane, model)
     target = target.strip()
     if not colon or not target or "\0" in target:
         raise InvalidEmbedderError(text, f"it is {_FORMS}")

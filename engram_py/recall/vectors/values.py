@@ -50,7 +50,8 @@ class Nearest:
 @dataclass(frozen=True, slots=True)
 class VectorState:
     """State of vectors: ``done`` of ``observations`` have theirs, ``documents_done`` of the passages of ``documents``;
-    ``question_ms`` is the model's time for a question, ``runtime`` the folder of the packages that run it."""
+    ``question_ms`` is the model's time for a question, ``runtime`` the folder of the packages that run it, ``process``
+    the id of another process that holds the model, ``fitting`` the lane that reads the language of the prompts."""
 
     embedder: str
     host: str
@@ -66,6 +67,13 @@ class VectorState:
     runtime: str = ""
     documents: int = 0
     documents_done: int = 0
+    process: int = 0
+    fitting: str = "sentence"
+
+    @property
+    def misfits(self) -> bool:
+        """Whether the prompts are in other languages than the model reads."""
+        return self.fitting == "multilingual" and self.embedder.partition(":")[0] in ("sentence", "static")
 
     @property
     def lacking(self) -> int:
@@ -122,7 +130,7 @@ class EmbedderFailedError(EmbedderError):
     @classmethod
     def loading(cls, setting: str, cause: Exception) -> EmbedderFailedError:
         reason = f"the model cannot be loaded: {cause or type(cause).__name__}"
-        own = setting in ("sentence", "static")  # others have a folder that the user chose
+        own = ":" not in setting  # others have a folder that the user chose
         again = "the model's folder is incomplete; delete it and run `engram vectors on`"
         return cls(setting, reason, hint=again if own else "check that the folder has a complete model of this kind")
 

