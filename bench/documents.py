@@ -25,6 +25,7 @@ from bench.scoring import recall
 from bench.verdicts import COMMITTED, read_committed
 from bench.workplace import git
 from engram_py import Engram
+from engram_py.recall.outline import plain
 
 _SHOWN = 7  # characters of a commit's id in an answer
 
@@ -159,7 +160,7 @@ def _is_page(source: str, question: dict[str, Any]) -> bool:
 
 
 def _is_gold(source: str, title: str, question: dict[str, Any]) -> bool:
-    return _is_page(source, question) and question.get("heading", "") in ("", title)
+    return _is_page(source, question) and title.endswith(plain(question.get("heading", "")))
 
 
 if __name__ == "__main__":

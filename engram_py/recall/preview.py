@@ -9,6 +9,7 @@ from itertools import accumulate, pairwise
 from engram_py.base.dataclass import dataclass
 from engram_py.base.lazy import regex
 from engram_py.base.text.normalize import folded
+from engram_py.recall.outline import headings, path_line, prose
 from engram_py.recall.reading import TermFinder
 from engram_py.recall.score import Term
 
@@ -18,6 +19,8 @@ PREVIEW_CHARS = 300
 _BEFORE, _BEFORE_REACH = 0.7, 0.25
 # Evidence to the power of this is a hit's part of the room: of two hits, one half as good gets a fifth.
 _POWER, _NOTHING = 2, 0.01
+# Headings take at most this part of a preview.
+_PATH_SHARE = 0.4
 # A shorter passage of a longer text says nothing: its title stands alone.
 _LEAST_CHARS = 140
 _READ_CHARS = 16_000
@@ -58,32 +61,84 @@ def _shared(weights: Sequence[float], lengths: Sequence[int], room: int) -> list
 
 
 def preview(
-    content: str, terms: Sequence[Term] = (), finder: TermFinder | None = None, *, limit: int = PREVIEW_CHARS
+    content: str,
+    terms: Sequence[Term] = (),
+    finder: TermFinder | None = None,
+    *,
+    limit: int = PREVIEW_CHARS,
+    above: str = "",
 ) -> Preview:
-    """Return the ``limit`` characters that have most of the ``terms`` and of the text that follows them.
+    """Return the ``limit`` characters that have most of the ``terms`` and of the text that follows them, else of prose.
 
-    It begins with a sentence, or a piece of a long one. A text that is not longer than ``limit`` is shown whole.
+    It begins with the headings above it, then a sentence, or a piece of a long one. A text that is not longer than
+    ``limit`` is shown whole. ``above`` is the text before the content, of which only headings are shown.
     """
     if not limit:
         return Preview("", cut=bool(content))
-    piece = _on_one_line(content, limit)
-    if len(piece) <= limit:
+    if not above and len(piece := _on_one_line(content, limit)) <= limit:
         return Preview(piece)
-    start = _start(content, terms, finder, limit) if finder is not None else 0
-    before = "…" if start else ""
-    return Preview(before + _cut(_on_one_line(content[start:], limit), limit - len(before)), cut=True)
+    start = _start(content, terms, finder, limit) if len(content) > limit else 0
+    start, path = _with_headings(above, content, start)
+    before = f"{path_line(path, int(limit * _PATH_SHARE))}: " if path else ""
+    before = f"…{before}" if start or path else ""
+    rest = _on_one_line(content[start:], limit)
+    return Preview(before + _cut(rest, limit - len(before)), cut=bool(start) or len(before) + len(rest) > limit)
+
+
+def _with_headings(above: str, content: str, start: int) -> tuple[int, list[str]]:
+    """Return where the headings right above a place begin, and the headings above those."""
+    whole, start = above + content, len(above) + start
+    start = max(len(above), _heading_of(whole, start))
+    path = headings(whole, start)
+    while path and path[-1][0] >= len(above) and _is_blank(whole, path[-1][0], start):
+        start = path.pop()[0]
+    # A heading of the first level in the first line is the title, which stands beside the preview.
+    title = _text_from(whole, 0) if whole.lstrip().startswith("# ") else -1
+    return start - len(above), [heading for at, heading in path if at != title]
+
+
+def _heading_of(text: str, at: int) -> int:
+    """Return where the line of a place begins that was cut after a mark, if it is a heading; else the place."""
+    line, end = text.rfind("\n", 0, at) + 1, text.find("\n", at)
+    if line == at or end < 0:
+        return at
+    above = headings(text, _text_from(text, end))
+    return line if above and above[-1][0] == line else at
+
+
+def _text_from(text: str, at: int) -> int:
+    """Return the place of the first character from a place on that is no blank; the last of all where there is none."""
+    return min(len(text) - len(text[at:].lstrip()), len(text) - 1)
+
+
+def _is_blank(text: str, heading: int, at: int) -> bool:
+    """Return whether there is nothing but an underline between a heading and a place."""
+    end = text.find("\n", heading)
+    return end < at and not any(char.isalnum() for char in text[end:at])
 
 
 def with_opening(content: str, passage: str, *, limit: int = PREVIEW_CHARS) -> str:
-    """Return at most ``limit`` characters: the first sentence of ``content`` before a ``passage`` from further down."""
+    """Return at most ``limit`` characters: the first sentence of ``content`` before a ``passage`` from further down.
+
+    A line without prose, as a date or a heading, is no sentence where another line is one.
+    """
     if not passage.startswith("…"):
         return passage
     whole, found = _on_one_line(content, limit), passage.strip("… ")
     if found[:_FOUND_BY] in whole[: limit - _FOUND_BY]:
         return _cut(whole, limit)
-    end = _SENTENCE.search(content, len(content) - len(content.lstrip()) + 1, _FIRST_CHARS)
-    first = " ".join(content[: end.end()].split()) if end else _cut(whole, _FIRST_CHARS).removesuffix("…")
-    return _cut(f"{first} …{found}", limit)
+    lines = content[:_READ_CHARS].split("\n")
+    prosaic = next((number for number, line in enumerate(lines) if prose(line)), 0)
+    opening = "\n".join(lines[prosaic:]).lstrip()
+    end = _SENTENCE.search(opening, 1, _FIRST_CHARS)
+    first = " ".join(opening[: end.end()].split()) if end else one_line(opening, _FIRST_CHARS)
+    first = first.removesuffix("…")
+    return passage if first in found else _cut(f"{first} …{found}", limit)
+
+
+def one_line(text: str, limit: int) -> str:
+    """Return a text on one line of at most ``limit`` characters."""
+    return _cut(_on_one_line(text, limit), limit)
 
 
 def _cut(text: str, limit: int) -> str:
@@ -99,18 +154,22 @@ def _on_one_line(text: str, limit: int) -> str:
     return first if len(first) > limit else " ".join(text.split())
 
 
-def _start(content: str, terms: Sequence[Term], finder: TermFinder, limit: int) -> int:
-    """Return where the passage of ``limit`` characters begins that is nearest to the terms."""
+def _start(content: str, terms: Sequence[Term], finder: TermFinder | None, limit: int) -> int:
+    """Return where the passage of ``limit`` characters begins that is nearest to the terms.
+
+    Where none is found it is the first with most prose. Beside found terms prose does not count: records asked by their
+    titles would show more of the context and less of the decision.
+    """
     pieces = _read(content, 0, limit, finder)
-    if not pieces.held and len(content) > _READ_CHARS:
+    if finder is not None and not pieces.held and len(content) > _READ_CHARS:
         seen = folded(content)
         at = min((at for at, _ in _found(seen, finder)), default=0) * len(content) // len(seen)
         pieces = _read(content, max(0, at - _READ_CHARS // 4), limit, finder)
-    if not pieces.held:
-        return 0
     first = pieces.first
     ends = [*first[1:], min(len(content), first[0] + _READ_CHARS)]
     near = [0.0] * len(first)
+    if not pieces.held:
+        near = [float(prose(content[at:end]) > 0) for at, end in zip(first, ends, strict=True)]
     for number, places in pieces.held.items():
         weight = terms[number].weight
         for at, nearness in _nearness(first, ends, places, limit).items():
@@ -138,7 +197,7 @@ class _Pieces:
     held: dict[int, list[int]]
 
 
-def _read(content: str, since: int, limit: int, finder: TermFinder) -> _Pieces:
+def _read(content: str, since: int, limit: int, finder: TermFinder | None) -> _Pieces:
     """Return the pieces of 16,000 characters of a text from a place on."""
     text = content[since : since + _READ_CHARS]
     longest = max(_LEAST_CHARS, limit) // 3
@@ -153,7 +212,7 @@ def _read(content: str, since: int, limit: int, finder: TermFinder) -> _Pieces:
     texts = [folded(text[at:end]) for at, end in pairwise([*first, len(text)])]
     starts = [0, *accumulate(len(one) + 1 for one in texts)]
     held: dict[int, list[int]] = {}
-    for at, number in _found("\n".join(texts), finder):
+    for at, number in _found("\n".join(texts), finder) if finder is not None else ():
         held.setdefault(number, []).append(bisect_right(starts, at) - 1)
     return _Pieces([since + at for at in first], sentences, held)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from engram_py.base.capture.passive import unframed
@@ -89,25 +88,26 @@ class Reader:
         parts = ("", "", unframed(row.content)[1]) if row.is_summary else _parts(row)
         in_title = title_weight(length.title if length else USUAL_TITLE)
         title, names, body = self._found_in(parts)
-        named = Counter({number for _, number in (*title, *names)})
-        outside = Counter({number: count * in_title for number, count in _counts(title).items()}) + _counts(names)
-        counts = outside + _counts(body)
+        in_titles = {number for _, number in title}
+        outside = _counted(names, _counted(title, {}, in_title))
+        counts = _counted(body, dict(outside))
         by_index = {
-            n: term.mentions_in(one.id, in_title) for n, term in enumerate(self._terms) if one.id in term.mentions
+            number: term.mentions_in(one.id, in_title)
+            for number, term in enumerate(self._terms)
+            if one.id in term.mentions and not (row.is_summary and number in self._indexed)
         }
-        if row.is_summary:
-            by_index = {number: count for number, count in by_index.items() if number not in self._indexed}
         # What was looked up and not found here is another word of the same beginning.
-        read = {n: count for n, count in counts.items() if row.is_summary or n in by_index or n in self._common}
-        both = {n: max(read.get(n, 0.0), by_index.get(n, 0.0)) for n in by_index.keys() | read.keys()}
-        one.whole = self._bm25(both, norm(length, self._average))
+        read = {number for number in counts if row.is_summary or number in by_index or number in self._common}
+        whole = {number: max(counts[number], by_index.get(number, 0.0)) for number in read}
         # Parts of a word that the index finds stand in no text; every passage has them, as it has the title.
-        unseen = {number: count for number, count in by_index.items() if number not in read}
-        around = {**unseen, **{number: count for number, count in outside.items() if number in read}}
-        inside = [(at, number) for at, number in body if number in read]
+        around = {number: count for number, count in by_index.items() if number not in read}
+        whole |= around
+        around |= {number: count for number, count in outside.items() if number in read}
+        one.whole = self._bm25(whole, norm(length, self._average))
+        inside = [place for place in body if place[1] in read] if len(read) < len(counts) else body
         one.passage, one.held = self._best_passage(inside, around, passage_norm(length, self._average))
-        self._tell(one, both.keys(), named.keys(), len(_counts(title)) / max(1, length.title) if length else 0.0)
-        self.met |= read.keys()
+        self._tell(one, whole, outside, len(in_titles) / max(1, length.title) if length else 0.0)
+        self.met |= read
 
     def _tell(self, one: Scored, numbers: Iterable[int], titled: Iterable[int], named: float) -> None:
         one.words = tuple([self._terms[number].text for number in sorted(numbers)])
@@ -135,36 +135,39 @@ class Reader:
         return sum([self._terms[number].weight * saturated(count, by) for number, count in counts.items()])
 
     def _best_passage(self, found: Found, around: Mapping[int, float], by: float) -> tuple[float, frozenset[int]]:
-        """Return the BM25 of the best 400 characters with what stands ``around`` them, and their terms."""
+        """Return the BM25 of the best 600 characters with what stands ``around`` them, and their terms."""
+        counts = dict(around)
         if not found or found[-1][0] - found[0][0] <= PASSAGE_CHARS:
-            counts = Counter(around) + _counts(found)
+            counts = _counted(found, counts)
             return self._bm25(counts, by), frozenset(counts)
-        counts = Counter(around)
         best, held = 0.0, frozenset(around)
         score = self._bm25(counts, by)
         first = 0
         for at, number in found:
-            score += self._changed(counts, number, 1, by)
+            score += self._changed(counts, number, 1.0, by)
             while at - found[first][0] > PASSAGE_CHARS:
-                score += self._changed(counts, found[first][1], -1, by)
+                score += self._changed(counts, found[first][1], -1.0, by)
                 first += 1
             if score > best + 1e-9:
-                best, held = score, frozenset(number for number, count in counts.items() if count > 0)
+                best, held = score, frozenset([number for number, count in counts.items() if count > 0])
         return best, held
 
-    def _changed(self, counts: Counter[int], number: int, by: int, norm: float) -> float:
+    def _changed(self, counts: dict[int, float], number: int, by: float, norm: float) -> float:
         """Count a term once more or less; return by how much that changes the score."""
-        before = saturated(counts[number], norm)
-        counts[number] += by
-        return self._terms[number].weight * (saturated(counts[number], norm) - before)
+        before = counts.get(number, 0.0)
+        counts[number] = before + by
+        return self._terms[number].weight * (saturated(before + by, norm) - saturated(before, norm))
 
 
 def _parts(row: Text) -> tuple[str, str, str]:
     return row.title, f"{row.topic_key or ''} {row.aliases}", row.content
 
 
-def _counts(found: Found) -> Counter[int]:
-    return Counter([number for _, number in found])
+def _counted(found: Found, counts: dict[int, float], weight: float = 1.0) -> dict[int, float]:
+    """Add how often each term was found to ``counts``."""
+    for _, number in found:
+        counts[number] = counts.get(number, 0.0) + weight
+    return counts
 
 
 def term_finder(terms: Sequence[Term]) -> TermFinder | None:

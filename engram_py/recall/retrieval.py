@@ -36,6 +36,9 @@ from engram_py.recall.values import LadderStep, Related, Text
 BEST = 100
 READ = 40
 _POOL = 400
+# A text seldom gains more than this by its best passage and its common words, so that rows whose index alone says less
+# are not read once ten are better.
+GAIN, _FIRST, _AT_ONCE = 1.25, 10, 12
 # Where half of the question stands in no passage, its words may be written as one.
 _HALF = 0.5
 # Whether a row that may be shown has a word is asked of its newest rows, then of more, then of all.
@@ -244,14 +247,22 @@ class _Retrieval(Generic[T]):
         return with_replacements(found, visible)
 
     def _read(self, scored: Mapping[int, Scored], sizes: Mapping[int, Length], reader: Reader) -> dict[int, T]:
-        """Read the texts of the best of ``scored``; return the rows."""
-        chosen = list(scored)[: 2 * READ]
-        loaded = self._visible.load(chosen)
-        chosen = [row for row in chosen if row in loaded][: round(READ * self._visible.share)]
-        more = lengths(self._store, set(chosen) - sizes.keys())
-        for row in chosen:
-            reader.read(scored[row], loaded[row], sizes.get(row) or more.get(row))
-        return {row: loaded[row] for row in chosen}
+        """Read the texts of ``scored``, best first, until no other is likely among the first ten; return the rows."""
+        most, left = round(READ * self._visible.share), list(scored.values())
+        rows: dict[int, T] = {}
+        read: list[float] = []
+        while left and len(rows) < most:
+            if len(read) >= _FIRST and GAIN * (left[0].whole + left[0].lent) < sorted(read, reverse=True)[_FIRST - 1]:
+                break
+            part, left = left[:_AT_ONCE], left[_AT_ONCE:]
+            loaded = self._visible.load([one.id for one in part])
+            more = lengths(self._store, loaded.keys() - sizes.keys())
+            for one in part:
+                if one.id in loaded and len(rows) < most:
+                    rows[one.id] = loaded[one.id]
+                    reader.read(one, loaded[one.id], sizes.get(one.id) or more.get(one.id))
+                    read.append(one.own + one.lent)
+        return rows
 
     def _best(self, own: Mapping[int, float]) -> dict[int, Neighbours]:
         """Return the best visible rows by their own words, best first, with their neighbours."""

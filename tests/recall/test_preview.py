@@ -43,6 +43,29 @@ def test_a_text_is_shown_from_the_words_that_were_looked_for_and_whole_where_it_
     assert shown("One\n two\t three.", "two") == Preview("One two three.")
 
 
+ENTRIES = "- An entry of no matter at all.\n" * 20
+LOG = f"# Changes\n\n## 1.1.0 (2024-03-02)\n\n{ENTRIES}\n## 1.0.0 (2024-02-19)\n\n### Added\n\n{ENTRIES}- A needle.\n"
+
+
+def test_headings_above_the_place_stand_before_it_but_for_the_title() -> None:
+    text = shown(LOG + ENTRIES, "needl").text
+
+    assert text.startswith("…1.0.0 (2024-02-19) › Added: ")
+    assert "- A needle." in text
+    assert shown(f"{FILLER}\n\n## Why\n\nA needle. {FILLER}", "needl").text.startswith("…## Why A needle.")
+    assert preview("A needle.", above="## 1.0.0\n\n").text == "…1.0.0: A needle."
+
+
+RECORD = (
+    f"Date: 2024-03-02\n\n## Status\n\nAccepted\n\n## Why\n\nWe need a needle. {'All of it was sewn by hand. ' * 20}"
+)
+
+
+def test_a_date_and_labels_give_way_to_prose_where_no_word_is_found_there() -> None:
+    assert shown(RECORD, "absent").text.startswith("…## Why We need a needle.")
+    assert shown(RECORD, "accept").text.startswith("Date: 2024-03-02 ## Status Accepted ## Why")
+
+
 QUESTION = f"Why does the queue stall under load? {'All of it was measured. ' * 6}We drain it twice."
 APART = f"The queue {'lorem ipsum ' * 40}drains"
 RARE = f"{FILLER}. The queue drains. {FILLER}. The needle. {FILLER}"
@@ -178,6 +201,13 @@ def test_the_first_sentence_of_a_plain_text_comes_before_the_place_that_was_foun
         "Invoices are numbered without gaps. …The counter row is locked."
     )
     assert with_opening("Short and whole.", "Short and whole.") == "Short and whole."
+
+
+def test_the_opening_of_a_text_is_its_first_prose() -> None:
+    content = f"Date: 2024-03-02\n\n## Why\n\nWe need a needle to sew. {'Filler words stand here. ' * 20}It is thin."
+
+    assert with_opening(content, "…It is thin.") == "We need a needle to sew. …It is thin."
+    assert with_opening(content * 2, "…Why: We need a needle to sew.") == "…Why: We need a needle to sew."
 
 
 @pytest.mark.parametrize("content", ["x" * 900, "**Where**: a.py", "", "…", "** **", "。" * 900])

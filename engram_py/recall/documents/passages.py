@@ -199,8 +199,15 @@ def split_front_matter(text: str) -> tuple[dict[str, str], int]:
 
 
 def title_of(path: str, head: Mapping[str, str], parts: Structure) -> str:
-    """Return the title of a file: its front matter's, its first heading, else its name."""
-    heading = next((top.text for top in parts.headings if top.level <= 2 and top.text), "")
+    """Return the title of a file: its front matter's, its first heading if that stands above all others, else its name.
+
+    The first heading of a change log may be a version beside the others, or a comment at its end.
+    """
+    heading = ""
+    if parts.headings:
+        first, *others = parts.headings
+        above_all = first.first < _READ_LINES and all(first.level < other.level for other in others)
+        heading = first.text if first.level <= 2 and above_all else ""
     return (head.get("title") or heading or PurePosixPath(path).name)[:_TITLE_CHARS]
 
 

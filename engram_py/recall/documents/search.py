@@ -13,12 +13,11 @@ from typing import Any
 from engram_py.base.capture.orders import reads_like_an_order
 from engram_py.base.database.store import Row, Store
 from engram_py.base.dataclass import dataclass, replace
-from engram_py.base.text.normalize import folded
 from engram_py.base.text.words import alike, shingles
 from engram_py.recall import index
 from engram_py.recall.documents import table
+from engram_py.recall.documents.quotes import quote_of
 from engram_py.recall.documents.values import GIT, Collection
-from engram_py.recall.preview import preview
 from engram_py.recall.query import Query
 from engram_py.recall.reading import TermFinder, term_finder
 from engram_py.recall.retrieval import Retrieved, is_listed, retrieve_terms
@@ -151,7 +150,6 @@ class VisiblePassages:
         return self._rows_by_version[state]
 
 
-SNIPPET_CHARS = 300
 COMMIT_CHARS, DOCID_CHARS = 7, 6
 # Below memories no more than this.
 MOST_BESIDE = 3
@@ -240,7 +238,7 @@ class DocumentSearch:
 
     def _hits(self, placed: Sequence[PlacedPassage], retrieved: Retrieved[Passage]) -> tuple[DocumentHit, ...]:
         finder = term_finder(retrieved.terms)
-        return tuple(_hit(passage, retrieved.terms, finder) for passage in placed)
+        return tuple(_hit(self._store, passage, retrieved.terms, finder) for passage in placed)
 
     def _placed(
         self, retrieved: Retrieved[Passage], collections: Sequence[Collection], limit: int
@@ -295,37 +293,24 @@ def source_of(collection: Collection, path: str, line: int | None = None) -> str
     return f"{name}:{line}" if line is not None else name
 
 
-def _hit(placed: PlacedPassage, terms: Sequence[Term], finder: TermFinder | None) -> DocumentHit:
+def _hit(store: Store, placed: PlacedPassage, terms: Sequence[Term], finder: TermFinder | None) -> DocumentHit:
     passage, document, collection = placed.passage, placed.document, placed.collection
-    line = passage.first_line + _best_line(passage.content, terms, finder)
-    snippet = preview(passage.content, terms, finder, limit=SNIPPET_CHARS).text
+    quote = quote_of(store, document, passage.id, terms, finder)
     return DocumentHit(
-        source=source_of(collection, document["path"], line),
+        source=source_of(collection, document["path"], quote.line),
         collection=collection.name,
         project=collection.project,
         kind=collection.kind,
-        title=passage.title,
-        snippet=snippet,
+        title=quote.title,
+        snippet=quote.text,
         score=round(placed.score, 4),
-        line=line,
-        first_line=passage.first_line,
-        last_line=passage.last_line,
+        line=quote.line,
+        first_line=quote.first_line,
+        last_line=quote.last_line,
         docid=document["hash"][:DOCID_CHARS],
         at=document["at"],
         author=document["author"],
         context=collection.contexts_of(document["path"]),
         notes=placed.notes,
-        order=reads_like_an_order(passage.title, passage.content),
+        order=reads_like_an_order(quote.title, f"{quote.passage}\n{quote.text}"),
     )
-
-
-def _best_line(content: str, terms: Sequence[Term], finder: TermFinder | None) -> int:
-    """Return the number, from 0, of the line that holds most of the query's weight; the first of equal ones."""
-    if finder is None:
-        return 0
-
-    def told(line: str) -> float:
-        return sum(terms[number].weight for number in {number for _, number in finder.found_in(folded(line))})
-
-    lines = content.split("\n")
-    return max(range(len(lines)), key=lambda at: (told(lines[at]), -at))

@@ -9,7 +9,7 @@ from typing import Any
 from engram_py.base.database.store import Row, Store
 from engram_py.base.errors import StoreError
 from engram_py.base.lazy import logger_of
-from engram_py.recall.documents.values import Collection, Read
+from engram_py.recall.documents.values import Collection, Cut, Read
 
 logger = logger_of(__name__)
 
@@ -71,6 +71,19 @@ where active = 0 and (:projects is null or collection_id in (
     select id from collections where project in (select value from json_each(:projects))
 ))
 """
+
+# The passages of a document on both sides of one: a long document has hundreds.
+AROUND = """
+select title, aliases, content, first_line, last_line, id from (
+    select * from (
+        select * from passages where document_id = :document and id < :id order by id desc limit :most
+    )
+    union all
+    select * from (select * from passages where document_id = :document and id >= :id order by id limit :most)
+)
+order by id
+"""
+MOST_AROUND = 8
 
 LATER = """
 select link.kind, documents.path, documents.id
@@ -192,6 +205,16 @@ def beginning(store: Store, collections: Sequence[int], text: str, *, hash: bool
     sql = BY_HASH if hash else BY_BEGINNING
     after = f"{text}\U0010ffff"
     return store.rows(sql, collections=collections, beginning=text, after=after, limit=limit)
+
+
+def around(store: Store, document: int, passage: int) -> tuple[list[Cut], int]:
+    """Return the passages of a document around one, in the order of the text, and the number of that one."""
+    rows = store.tuples(AROUND, document=document, id=passage, most=MOST_AROUND)
+    cuts = [
+        Cut(title, tuple(aliases.split("\n")) if aliases else (), text, first, last)
+        for title, aliases, text, first, last, _ in rows
+    ]
+    return cuts, next((at for at, row in enumerate(rows) if row[-1] == passage), 0)
 
 
 def files(store: Store, collections: Sequence[int]) -> list[Row]:
