@@ -70,7 +70,6 @@ def _print(kind: str, files: list[Layout], app: Engram) -> None:
         else:
             found = app.searches.search(ask, snippet_chars=_CHARS)
             hits = [(hit.title, hit.snippet) for hit in found.results]
-            hits += [(hit.title, hit.snippet) for hit in found.related]
         own = next((text for source, text in hits if one.path in source), "")
         right[0] += bool(own)
         right[1] += any(need in own for need in needs)

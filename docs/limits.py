@@ -34,7 +34,7 @@ from engram_py.memory.sessions import spool_files as spooling
 from engram_py.memory.sessions.transcript_formats import TURN_LIMIT_CHARS
 from engram_py.memory.sessions.values import PROMPTS_MOST
 from engram_py.memory.writing import observations as reading
-from engram_py.recall import contradictions, search
+from engram_py.recall import search
 from engram_py.recall.query import MAX_QUERY_CHARS, MAX_WORDS
 from engram_py.sharing.sync import chunk
 from engram_py.sharing.sync.autosync import client, push, schedule
@@ -104,7 +104,6 @@ def rows() -> list[tuple[str, str, str]]:
         ("versions on a page", f"{reading.HISTORY_PAGE}", "the answer names the next page"),
         ("question of `engram eval`", f"{evaluation.QUESTION_LIMIT_CHARS:,} characters", "refused"),
         ("index that a hard delete cleans at once", f"{MERGED_AT_ONCE:,} rows", "`engram reindex` does it"),
-        ("similar observations in the answer to a save", f"{contradictions.LIMIT}", ""),
         (
             "time of a hook",
             ", ".join(f"{_events(limit)} {limit / 1000:g} s" for limit in sorted(set(entry.LIMITS_MS.values()))),

@@ -20,12 +20,12 @@ from engram_py.base.times import parse_time
 from engram_py.memory.anchors.anchors import Anchors
 from engram_py.memory.observations import table
 from engram_py.memory.observations.values import AnchorState, Observation, RelationNote
-from engram_py.memory.relations.table import relation_notes
+from engram_py.memory.relations.table import relation_notes, unanswered
 from engram_py.memory.sessions import citations
 from engram_py.memory.sessions.citations import citation_factor
 from engram_py.recall.preview import Preview, preview, shares
 from engram_py.recall.reading import term_finder
-from engram_py.recall.retrieval import Retrieved, goal_of, is_listed
+from engram_py.recall.retrieval import TAIL, Retrieved, goal_of, is_listed
 from engram_py.recall.score import Scored
 from engram_py.recall.values import DocumentHit, Hit, Numbers
 
@@ -186,7 +186,7 @@ class Hits:
                 score *= factor
             found.append(RankedRow(row, one, score, fresh, by, notes.get(row.sync_id, ()), branch))
         found.sort(key=lambda one: (not (all_words_first and one.scored.has_all_words), -one.score, -one.row.id))
-        return _different_first(found, limit)
+        return _different_first(_newer_first(found, unanswered(self._store, [one.row.id for one in found])), limit)
 
     def hits(
         self,
@@ -282,6 +282,22 @@ def _line_chars(one: RankedRow, anchors: Sequence[AnchorState]) -> int:
     ]
     texts += [f"nearly the same as [#{one.like}]"] if one.like is not None else []
     return len(one.row.type) + len(one.branch) + sum(LINE_CHARS + len(text) for text in texts)
+
+
+def _newer_first(ranked: list[RankedRow], newer: Mapping[int, int]) -> list[RankedRow]:
+    """Return the rows with the ``newer`` of two that may contradict each other, by the id of the older, before it and
+    with a note; where it has half of the older one's score or more."""
+    found = list(ranked)
+    for older, new in newer.items():
+        places = {one.row.id: at for at, one in enumerate(found)}
+        if new in places and found[places[new]].score >= TAIL * found[places[older]].score:
+            row, old = found[places[new]], found[places[older]]
+            found.remove(row)
+            note = RelationNote("contested", older, old.row.title)
+            known = any(one.id == older for one in row.relations)
+            row = row if known else replace(row, relations=(*row.relations, note))
+            found.insert(min(places[new], places[older]), row)
+    return found
 
 
 def _different_first(ranked: list[RankedRow], limit: int) -> list[RankedRow]:

@@ -269,12 +269,13 @@ order by +updated_at desc, +id desc
 limit :limit
 """
 
+LEAD_CHARS = 200  # the beginning of a text tells its subject: 30 words
 CANDIDATES = f"""
-select id, sync_id, title, type, topic_key
-from observations
-where id in (select value from json_each(:ids)) and project = :project and scope = :scope and id <> :id
-  and lifecycle = 'active' and {GIVEN}
-order by id desc
+select id, sync_id, title, type, topic_key, substr(content, 1, {LEAD_CHARS}) as lead
+from (select key as place, value as wanted from json_each(:ids)) cross join observations on id = wanted
+where project = :project and scope = :scope and id <> :id
+  and deleted_at is null and lifecycle = 'active' and {GIVEN}
+order by place
 """
 
 
@@ -363,7 +364,7 @@ def with_title(store: Store, *, title: str, match: str, project: str, scope: str
 
 
 def title_matches(store: Store, *, match: str, project: str, scope: str, without: int, limit: int) -> list[Row]:
-    """Return id, sync id, title, type and topic key of the newest observations whose title matches.
+    """Return id, sync id, title, type, topic key and the beginning of the newest observations that match.
 
     Of a title that thousands have, the newest of all projects are looked at: 10,000, in a project of so many rows 400.
     """
@@ -379,10 +380,10 @@ def title_matches(store: Store, *, match: str, project: str, scope: str, without
 
 
 def titled(store: Store, ids: Sequence[int], *, project: str, scope: str, without: int, limit: int) -> list[Row]:
-    """Return the same of those of the rows, newest first, that are of the project and the scope."""
+    """Return the same of those of the rows, in their order, that are of the project and the scope."""
     found: list[Row] = []
-    for start in range(0, len(ids), _PART):
-        part = json.dumps(ids[start : start + _PART])
+    for start in range(0, len(ids), 4 * limit):
+        part = json.dumps(ids[start : start + 4 * limit])
         found += store.rows(CANDIDATES, ids=part, project=project, scope=scope, id=without)
         if len(found) >= limit:
             break

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from engram_py.base.reasons import Reason, reason
 from engram_py.base.text.words import derived_terms
-from engram_py.recall.contradictions import may_contradict, overlap, title_words
 from engram_py.recall.query import (
     KEYS,
     MAX_QUERY_CHARS,
@@ -328,15 +327,6 @@ def test_a_stored_text_is_found_by_its_own_words(index: sqlite3.Connection, text
     if query.words:
         assert found(index, match_all(query.words)) == [1]
         assert found(index, match_any(query.words)) == [1]
-
-
-@given(title=TYPED, other=TYPED)
-def test_likeness_of_titles_is_a_share_and_the_same_both_ways(title: str, other: str) -> None:
-    assert 0 <= overlap(title_words(title), title_words(other)) <= 1
-    assert overlap(title_words(title), title_words(other)) == overlap(title_words(other), title_words(title))
-    assert may_contradict(title_words(title), title_words(other)) == may_contradict(
-        title_words(other), title_words(title)
-    )
 
 
 @given(text=TYPED)

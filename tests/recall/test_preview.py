@@ -10,7 +10,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from engram_py import Draft, Engram
-from engram_py.recall.contradictions import title_words
 from engram_py.recall.preview import PREVIEW_CHARS, Preview, preview, shares, with_opening
 from engram_py.recall.reading import term_finder
 from engram_py.recall.score import Term
@@ -176,10 +175,6 @@ def test_the_passages_fit_into_the_room_there_is(hits: list[tuple[float, int]], 
     assert len(given_) == len(hits)
     assert sum(given_) <= max(0, room)
     assert all(0 <= part <= length for part, length in zip(given_, lengths, strict=True))
-
-
-def test_words_every_title_has_tell_no_title_from_another() -> None:
-    assert title_words("Fixed the C++ parser: using C# for it") == {"c++", "c#", "parser"}
 
 
 WHAT = "**What**: `pnpm prisma generate` is a step of its own."

@@ -109,8 +109,8 @@ def test_a_deleted_neighbour_neither_lends_nor_appears_nor_keeps_others_apart(ap
     ],
 )
 def test_of_two_equal_rows_the_one_that_counts_more_rises_above_the_newer(app: Engram, row: str, change: str) -> None:
-    older = kept(app, "The retry queue lives in redis.", title="Place")
-    newer = kept(app, "The retry queue lives in kafka.", title="Place")
+    older = kept(app, "The retry queue lives in redis.", title="Place", type="passive")
+    newer = kept(app, "The retry queue lives in kafka.", title="Place", type="passive")
     assert ids(app, "retry queue lives") == [newer, older]
     with app.store.transaction():
         changed = {"older": older, "newer": newer}[row]
@@ -118,11 +118,26 @@ def test_of_two_equal_rows_the_one_that_counts_more_rises_above_the_newer(app: E
     assert ids(app, "retry queue lives") == [older, newer]
 
 
+def test_of_two_that_may_contradict_each_other_the_newer_comes_first_and_says_so(app: Engram) -> None:
+    old = kept(app, "Scheduled publishing uses Sidekiq: the cron of Sidekiq is there.", title="Scheduled publishing")
+    new = kept(app, "Scheduled publishing uses cron after all, Sidekiq was too heavy.", title="Publishing by cron")
+    found = app.searches.search("scheduled publishing Sidekiq").results
+    assert [hit.id for hit in found] == [new, old]
+    assert any(note.id == old for note in found[0].relations)
+
+
+def test_twenty_notes_that_differ_in_numbers_do_not_bury_another(app: Engram) -> None:
+    for number in range(20):
+        kept(app, f"The mirror {number} runs there.", title=f"RabbitMQ mirror {number} moved to host {number}")
+    given_up = kept(app, "Operating it cost a day a week.", title="RabbitMQ was given up")
+    assert given_up in ids(app, "why did we stop using RabbitMQ?")[:5]
+
+
 def test_what_says_the_same_gives_way_to_what_says_something_else_and_is_not_shown_again(app: Engram) -> None:
     text = "The retry queue drains on restart because consumers acknowledge a message before they wrote it down"
-    first = kept(app, f"{text} again")
-    second = kept(app, f"{text} today")
-    third = kept(app, f"{text} anyway")
+    first = kept(app, f"{text} again", type="passive")
+    second = kept(app, f"{text} today", type="passive")
+    third = kept(app, f"{text} anyway", type="passive")
     other = kept(app, "A queue hangs on restart.", title="Other")
     found = app.searches.search("retry queue drains on restart").results
     assert [(hit.id, hit.like) for hit in found] == [(third, None), (other, None), (second, third), (first, third)]
@@ -223,6 +238,8 @@ def test_another_form_of_a_word_finds_as_much_as_the_word(app: Engram) -> None:
 
 
 def test_a_title_that_says_more_than_was_asked_comes_after_one_that_says_just_that(app: Engram) -> None:
-    plain = kept(app, "The code is long, and it was long for as many years as we know of.", title="Retry queue")
+    plain = kept(
+        app, "The code is long, and it was long for as many years as we know of.", title="Retry queue", type="passive"
+    )
     other = kept(app, "The code is long.", title="Retry queue metrics dashboard panel colours")
     assert ids(app, "retry queue") == [plain, other]

@@ -75,8 +75,7 @@ def _saved(value: Saved, now: datetime, door: Door) -> str:
         lines.append(f"To revise it later, save with {topic}.")
     if value.candidates:
         verdict = call(door, "verdict", id=value.candidates[0].judgment_id)
-        older = ", ".join(f'[#{one.id}] "{one.title}" (judgment_id={one.judgment_id})' for one in value.candidates)
-        lines.append(f"This may relate to {older}. Give a verdict with {verdict}.")
+        lines += [f'Is this instead of [#{one.id}] "{one.title}"? Answer with {verdict}.' for one in value.candidates]
     return "\n".join(lines)
 
 

@@ -35,7 +35,7 @@ _SYNTAX: dict[str, tuple[str, str, str]] = {
     "judge": ("`engram judge`", "mem_judge", "POST /conflicts/judge"),
     "verdict": (
         "`engram judge {id} supersedes` (or related, compatible, scoped, conflicts_with, not_conflict)",
-        "mem_judge",
+        "mem_judge(judgment_id={id}, relation=supersedes or another)",
         "POST /conflicts/judge",
     ),
     "unjudged": ("`engram judge`", "`engram judge`", "GET /conflicts?status=pending"),

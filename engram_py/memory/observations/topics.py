@@ -101,13 +101,23 @@ def _read(key: str, families: Mapping[str, str]) -> tuple[str, list[str]]:
 def _difference(one: tuple[str, list[str]], other: tuple[str, list[str]]) -> int | None:
     """Return how many words only one of two keys has, 0 or 1; None where they are not near."""
     (family, words), (other_family, others) = one, other
-    if other_family in RESERVED or (family and other_family and family != other_family):
+    if not _may_be_one(family, other_family):
         return None
     fewer, more = sorted((words, others), key=len)
     beyond = len(more) - len(fewer)
     if not fewer or beyond > 1 or (beyond and len(fewer) < _LEAST_SHARED):
         return None
     return beyond if all(any(_same_or_plural(word, one) for one in more) for word in fewer) else None
+
+
+def may_revise(key: str, other: str) -> bool:
+    """Return whether a text whose topic could be ``key`` may revise the topic ``other``."""
+    return _may_be_one(*(_read(one, _families())[0] for one in (key, other)))
+
+
+def _may_be_one(family: str, other: str) -> bool:
+    """Return whether the second of two families may hold what is of the first: a bug is no decision."""
+    return other not in RESERVED and (family == other or not (family and other))
 
 
 def _shared_with_plural(word: str) -> str:

@@ -63,6 +63,24 @@ where memory_relations.id in (
 order by memory_relations.id
 """
 
+_PENDING = "judgment_status = 'pending' and superseded_at is null"
+UNANSWERED = f"""
+with
+this as (select * from observations where id in (select value from json_each(:ids)) and lifecycle = 'active'),
+pairs (this, other) as (
+    select this.sync_id, target_id from this cross join memory_relations on source_id = this.sync_id where {_PENDING}
+    union
+    select this.sync_id, source_id from this cross join memory_relations on target_id = this.sync_id where {_PENDING}
+)
+select this.id, other.id from pairs
+join this on this.sync_id = pairs.this
+join observations as other on other.sync_id = pairs.other
+where other.lifecycle = 'active' and other.deleted_at is null
+  and (other.project, other.scope) = (this.project, this.scope)
+  and (other.updated_at, other.id) > (this.updated_at, this.id)
+order by other.updated_at, other.id
+"""
+
 # What says that one observation replaces another. It has to be seen wherever the replaced one is.
 _SAYS = "relation = 'supersedes' and judgment_status = 'judged' and superseded_at is null and source_id <> target_id"
 
@@ -182,6 +200,11 @@ def touching(store: Store, sync_ids: Sequence[str]) -> list[Row]:
     """Return the relations of any of the observations, judged or waiting with evidence (``contested``), with both ends'
     ids and titles, in one query."""
     return store.rows(TOUCHING, sync_ids=list(sync_ids))
+
+
+def unanswered(store: Store, ids: Sequence[int]) -> dict[int, int]:
+    """Return by the id of an observation, the newest that may take its place: nobody gave a verdict on the pair."""
+    return dict(store.tuples(UNANSWERED, ids=list(ids)))
 
 
 def pending(store: Store, *, projects: Sequence[str] | None, limit: int) -> list[Relation]:

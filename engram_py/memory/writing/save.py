@@ -19,7 +19,7 @@ from engram_py.base.times import add_months, to_text
 from engram_py.memory.observations import table
 from engram_py.memory.observations.fact_rules import Rules, judged
 from engram_py.memory.observations.listing import Suggestion
-from engram_py.memory.observations.topics import misspelled_type_note, near_topic, suggest_topic_key
+from engram_py.memory.observations.topics import may_revise, misspelled_type_note, near_topic, suggest_topic_key
 from engram_py.memory.observations.validation import NAME_LIMIT_CHARS, Prepared, clean_branch, prepare
 from engram_py.memory.observations.values import (
     DEFAULT_TYPE,
@@ -137,7 +137,7 @@ def _saved_from_json(text: str) -> Saved:
 class CandidateSource(Protocol):
     """Finds older observations that a new one may contradict: ``recall.contradictions.Candidates`` does."""
 
-    def find(self, observation: Observation, *, clock: str) -> tuple[Candidate, ...]: ...
+    def find(self, observation: Observation) -> Candidate | None: ...
 
 
 class Offer(Protocol):
@@ -211,11 +211,25 @@ class Saving:
                 return self._repeat(draft, old, prepared, place, session.id)
             saved = self._decide(draft, prepared, place, session.id, rules)
             notes = self._anchors.record(saved.id, saved.project, observed, saved.outcome)
+            saved = self._compared(saved)
             notes = (*notes, *self._guard_offer(saved, prepared), *self._switches.note(place.project, session.id))
             saved = replace(saved, warnings=(*saved.warnings, *notes))
             if operation:
                 operation.remember(self._store, self._journal, saved)
         return saved
+
+    def _compared(self, saved: Saved) -> Saved:
+        """Return the answer with the older observation that a new text most likely contradicts or revises, and its
+        topic."""
+        row = table.by_id(self._store, saved.id) if saved.outcome in ("added", "updated", "superseded") else None
+        older = self._candidates.find(row) if row is not None else None
+        if older is None:
+            return saved
+        saved = replace(saved, candidates=(older,))
+        key = saved.suggested_topic_key
+        if key is None or older.topic_key is None or not may_revise(key, older.topic_key):
+            return saved
+        return replace(saved, suggested_topic_key=older.topic_key, topic_holder=older.id)
 
     def _guard_offer(self, saved: Saved, new: Prepared) -> tuple[Reason, ...]:
         if new.type not in REVIEW_MONTHS or saved.outcome not in ("added", "updated"):
@@ -308,7 +322,7 @@ class Saving:
         self._journal.changed("observation", sync_id, project=place.project, clock=clock)
         if _can_be_taken_back(draft, new):
             table.keep_save(self._journal, row_id, sync_id, new.title, new.content)
-        saved = self._answer("added", row_id, new, place, clock)
+        saved = self._answer("added", row_id, new, place)
         if suggestion is None:
             return saved
         return replace(saved, suggested_topic_key=suggestion.topic_key, topic_holder=suggestion.existing_id)
@@ -348,7 +362,7 @@ class Saving:
             table.keep_change(self._journal, old, values, clock=clock)
         notes = self._end_verdicts(old, clock) if old.lifecycle != "active" else ()
         self._journal.changed("observation", old.sync_id, project=old.project, clock=clock)
-        answer = self._answer("updated", old.id, new, place, clock)
+        answer = self._answer("updated", old.id, new, place)
         return replace(answer, warnings=(*answer.warnings, *notes))
 
     def _end_verdicts(self, old: Observation, clock: str) -> tuple[Reason, ...]:
@@ -382,8 +396,7 @@ class Saving:
         self._journal.changed("observation", old.sync_id, project=old.project, clock=clock)
         return self._answer("duplicate", old.id, new, place)
 
-    def _answer(self, outcome: Outcome, row_id: int, new: Prepared, place: Place, changed: str = "") -> Saved:
-        """Return the answer of a save; ``changed`` is the clock of a new text, which is compared with older ones."""
+    def _answer(self, outcome: Outcome, row_id: int, new: Prepared, place: Place) -> Saved:
         row = table.by_id(self._store, row_id)
         assert row is not None
         return Saved(
@@ -394,7 +407,6 @@ class Saving:
             state=row.state(self._journal.moment()),
             truncation=new.truncation,
             redacted=new.redacted,
-            candidates=self._candidates.find(row, clock=changed) if changed else (),
             warnings=(*new.warnings, *misspelled_type_note(new.type), *place.warnings),
         )
 

@@ -21,6 +21,7 @@ from engram_py.base.dataclass import dataclass, replace
 from engram_py.base.errors import EngramError, InvalidInputError, StoreError
 from engram_py.base.lazy import logger_of, regex
 from engram_py.base.text.normalize import content_hash
+from engram_py.base.text.words import jaccard
 from engram_py.base.times import parse_time
 from engram_py.memory.entities.names import Naming
 from engram_py.memory.identity.identity import LONGEST_SENTENCE_CHARS, MOST_STATEMENTS, statements
@@ -284,6 +285,7 @@ _BECOMES: dict[Kind, tuple[str, Scope]] = {
 }
 # The same words of one session so soon, or of two at one moment, are one saying that was told twice.
 _ONE_SAYING, _ONE_SESSION = timedelta(minutes=1), timedelta(hours=12)
+_SHARED_WORDS, _SHARED = 2, 1 / 3
 
 
 class Learning:
@@ -450,13 +452,12 @@ class Learning:
 
 
 def _is_told(statement: str, title: str) -> bool:
-    """Return whether a memory that was saved after ``statement`` says the same: their words are as alike as those of
-    two titles that a verdict is asked for, and a title that shares one word has no other."""
-    from engram_py.recall.contradictions import SHARED_WORDS_NEEDED, may_contradict, title_words
+    """Return whether a memory that was saved after ``statement`` says the same: they share two words, or all of the
+    title, and a third of all their words."""
+    from engram_py.recall.contradictions import words_of
 
-    words, titled = title_words(statement), title_words(title)
-    enough = len(words & titled) >= SHARED_WORDS_NEEDED or titled <= words
-    return enough and may_contradict(words, titled)
+    words, titled = (frozenset(words_of(text)) for text in (statement, title))
+    return len(words & titled) >= min(_SHARED_WORDS, len(titled)) and jaccard(words, titled) >= _SHARED
 
 
 def _said_again(row: Row, at: str, session_id: str, *, note: bool) -> bool:

@@ -346,7 +346,7 @@ def test_a_question_that_nobody_can_answer_any_more_is_a_no(here: Path, data_dir
     output, _ = server.communicate(as_line(asked()[3]), timeout=60)
 
     answers = {one["id"]: one for one in map(json.loads, output.splitlines())}
-    assert "This may relate to [#1]" in answers[1]["result"]["content"][0]["text"]
+    assert "Is this instead of [#1]" in answers[1]["result"]["content"][0]["text"]
     assert rows(data_dir)["observations"] == 2
 
 
@@ -375,5 +375,5 @@ def test_a_question_that_is_not_answered_in_time_is_withdrawn_and_a_late_answer_
     assert [one.get("method", one.get("id")) for one in seen] == [
         "start", 0, "elicitation/create", "notifications/cancelled", 1,
     ]  # fmt: skip
-    assert "This may relate to [#1]" in seen[-1]["result"]["content"][0]["text"]
+    assert "Is this instead of [#1]" in seen[-1]["result"]["content"][0]["text"]
     assert len(pending) == 1

@@ -182,10 +182,10 @@ async def test_a_person_who_says_that_a_decision_replaces_another_is_asked_once(
         command(here) if server == "stdio" else http.mcp(), mode=mode, elicitation_callback=person
     ) as client:
         said = await contradict(client)
-        await contradict(client)
+        await Agent(client).told("mem_save", title="Use RS256 for tokens", content="Two keys.", type="decision")
 
     assert "It replaces [#1] Use HS256 for tokens" in said
-    assert "may relate" not in said
+    assert "instead of" not in said
     assert person.asked == [ASKED]
     assert judged(data_dir) == [("supersedes", "judged")]
 
@@ -209,5 +209,5 @@ async def test_without_a_yes_the_answer_is_as_ever(
     ) as client:
         said = await contradict(client)
 
-    assert 'This may relate to [#1] "Use HS256 for tokens"' in said
+    assert 'Is this instead of [#1] "Use HS256 for tokens"?' in said
     assert judged(data_dir) == [("pending", "pending")]

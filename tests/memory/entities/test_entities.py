@@ -326,6 +326,8 @@ def test_row_123_a_search_by_an_alias_finds_the_facts(app: Engram) -> None:
 
 def test_row_144_a_search_finds_what_is_one_edge_away_after_what_is_meant(app: Engram) -> None:
     own = app.facts.add("billing", "Billing runs on the blue machines")
+    for name in ("tulips", "violins", "glaciers"):  # what stands right behind would share its words
+        app.facts.add(name, f"All there is to know about {name}")
     beside = app.facts.add("ledger", "Exports leave at two in the morning")
     far = app.facts.add("mainframe", "Tapes are changed by hand on Sundays")
     assert beside.id not in [hit.id for hit in app.search("billing").results]

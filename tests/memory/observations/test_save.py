@@ -205,8 +205,10 @@ def test_a_save_suggests_the_topic_that_is_there_and_near(app: Engram, key: str)
     ],
 )
 def test_a_topic_about_something_else_is_not_suggested(app: Engram, key: str) -> None:
-    app.save(draft("Fifteen minutes.", title="What was decided", topic_key=key))
-    saved = app.save(draft("One hour.", type="decision"))
+    met = "All architects met on Monday, and their notes are in the shared folder beside the slides of Renata."
+    app.save(draft(met, title="What was decided at the summer camp", topic_key=key))
+    text = "One hour, so that whoever reads slowly keeps a place; a worker beside the gateway renews them by night."
+    saved = app.save(draft(text, type="decision"))
     assert (saved.suggested_topic_key, saved.topic_holder) == ("decision/token-lifetime", None)
 
 

@@ -14,6 +14,7 @@ from engram_py.interfaces.wording import render
 from engram_py.interfaces.wording.reasons import spelled
 from engram_py.memory.observations.errors import ObservationNotFoundError
 from engram_py.memory.observations.values import Change, RelationNote
+from engram_py.memory.relations import table
 from tests.memory.relations.pairs import NEW, OLD, pair
 from tests.recall.searching import fill, ids, kept
 from tests.sharing.sync.replica import machines as net
@@ -137,9 +138,32 @@ def test_pending_verdicts_are_listed_by_project_newest_first(app: Engram) -> Non
     app.save(draft("Redis.", title=OLD), project="gadgets")
     app.save(draft("Postgres.", title=NEW), project="gadgets")
     assert app.relations.pending()[0].source_observation == third.id
-    assert len(app.relations.pending()) == 3
-    assert len(app.relations.pending(all_projects=True)) == 4
+    assert len(app.relations.pending()) == 2
+    assert len(app.relations.pending(all_projects=True)) == 3
     assert len(app.relations.pending(limit=-1)) == 1
+
+
+def test_of_a_pair_without_a_verdict_the_newer_one_may_take_the_place_of_the_older(
+    app: Engram, clock: FakeClock
+) -> None:
+    old, new = pair(app)
+    clock.advance(minutes=1)
+    third = app.save(draft("MySQL.", title="Token storage backend again"))
+    ids = [old.id, new.id, third.id]
+    assert table.unanswered(app.store, ids) == {old.id: new.id, new.id: third.id}
+    assert table.unanswered(app.store, [third.id]) == {}
+    assert table.unanswered(app.store, [old.id]) == {old.id: new.id}
+    app.observations.delete(third.id)
+    assert table.unanswered(app.store, ids) == {old.id: new.id}
+    app.relations.judge(new.candidates[0].judgment_id, "compatible")
+    assert table.unanswered(app.store, ids) == {}
+
+
+def test_of_a_pair_the_one_whose_text_was_written_last_is_the_newer(app: Engram, clock: FakeClock) -> None:
+    old, new = pair(app)
+    clock.advance(minutes=1)
+    app.observations.update(old.id, Change(content="Redis after all."))
+    assert table.unanswered(app.store, [old.id, new.id]) == {new.id: old.id}
 
 
 ELASTICSEARCH, MEILISEARCH = "We search with Elasticsearch", "Meilisearch answers queries now"
