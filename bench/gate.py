@@ -34,7 +34,7 @@ Model = dict[str, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Led:
+class Candidate:
     """A row that a prompt led to; ``due`` is None where it is neither due nor amiss."""
 
     prompt: prompts.Prompt
@@ -42,7 +42,7 @@ class Led:
     due: bool | None
 
 
-Scores = Sequence[tuple[float, Led]]
+Scores = Sequence[tuple[float, Candidate]]
 """The rows of one prompt with their log odds by a model of other projects, the likeliest first."""
 
 
@@ -66,7 +66,7 @@ def main() -> int:
     return 0
 
 
-def _asked(file: Path, lane: str) -> Iterator[list[Led]]:
+def _asked(file: Path, lane: str) -> Iterator[list[Candidate]]:
     """The first rows of each prompt for building that does not ask by a phrase."""
     values = json.loads(file.read_text(encoding="utf-8"))
     with prompts.project_memory(values, lane) as (app, keys):
@@ -80,13 +80,13 @@ def _asked(file: Path, lane: str) -> Iterator[list[Led]]:
             for one in scored:
                 key = keys.get(one.id, 0)
                 due = True if key in prompt.due else None if key in prompt.ok else False
-                found.append(Led(prompt, looked_up.evidence[one.id], due))
-            yield found or [Led(prompt, Evidence(), False)]
+                found.append(Candidate(prompt, looked_up.evidence[one.id], due))
+            yield found or [Candidate(prompt, Evidence(), False)]
 
 
-def _judged(asked: Sequence[Sequence[Led]]) -> Iterator[Scores]:
+def _judged(asked: Sequence[Sequence[Candidate]]) -> Iterator[Scores]:
     """Judge each prompt by a fit of the other projects."""
-    by_project: dict[str, list[Sequence[Led]]] = defaultdict(list)
+    by_project: dict[str, list[Sequence[Candidate]]] = defaultdict(list)
     for rows in asked:
         by_project[rows[0].prompt.project].append(rows)
     for project, own in by_project.items():
@@ -106,7 +106,7 @@ def _bars(judged: Sequence[Scores]) -> dict[str, float]:
     return {"given": given, "named": named}
 
 
-def _of_use(lines: Sequence[Led]) -> bool:
+def _of_use(lines: Sequence[Candidate]) -> bool:
     return sum(row.due is not False for row in lines) >= LEAST_OF_USE * len(lines)
 
 
@@ -132,7 +132,7 @@ def _reached(judged: Sequence[Scores], bars: Mapping[str, float]) -> str:
     return "; ".join(shares)
 
 
-def fit(rows: Sequence[Led]) -> Model:
+def fit(rows: Sequence[Candidate]) -> Model:
     """The coefficients by name, and ``bias``."""
     told = [row for row in rows if row.due is not None and row.prompt.kind not in ("resume", "identity")]
     return logistic([_row(row.evidence) for row in told], [float(bool(row.due)) for row in told])

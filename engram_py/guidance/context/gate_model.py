@@ -41,9 +41,10 @@ class Evidence:
 
     What tells is the weight (in nats) of the three rarest words of the prompt that the row's best passage holds.
     ``strength`` is that, times the row's score as a share of the best possible; ``title`` is that, times the share of
-    the prompt that the passage holds and the share of the title's words that the prompt has; ``meaning`` is that, times
-    the cosine of their vectors (None without vectors). ``score`` is ln(1 + the score of the row's own words), ``names``
-    how many names of code the prompt has, three at most, ``asks`` 1 of a question.
+    the prompt that the passage holds and the share of the title's words that the prompt has. ``score`` is ln(1 + the
+    score of the row's own words), ``names`` how many names of code the prompt has, three at most, ``asks`` 1 of a
+    question. ``meaning`` is the cosine of their vectors, times the share of the prompt that the passage does not hold;
+    None without vectors.
     """
 
     strength: float = 0.0
@@ -96,7 +97,7 @@ def evidence_of(found: Retrieved[Observation], prompt: str, query: Query) -> dic
         held = sorted([weights[number] for number in one.held], reverse=True)
         telling, share = sum(held[:_TELLING]), sum(held) / whole
         strength = min(1.0, one.own / (K1 + 1) / whole)
-        meaning = None if one.cosine is None else telling * max(0.0, one.cosine)
+        meaning = None if one.cosine is None else max(0.0, one.cosine) * (1 - share)
         evidence[one.id] = Evidence(
             telling * strength, telling * share * one.named, math.log1p(one.own), names, asks, meaning
         )

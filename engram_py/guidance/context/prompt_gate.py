@@ -181,9 +181,9 @@ class LookedUp:
         return [one for _, one in self._judged() if not named.isdisjoint(one.words)] if named else []
 
     def _judged(self) -> list[tuple[Evidence, Scored]]:
-        """Return the rows with words of their own, the likeliest first."""
+        """Return the rows with words of their own or a known meaning, the likeliest first."""
         scored = self.found.scored if self.found is not None else ()
-        told = [(self.evidence[one.id], one) for one in scored if one.words]
+        told = [(self.evidence[one.id], one) for one in scored if one.words or one.cosine is not None]
         return sorted(told, key=lambda pair: -pair[0].odds)
 
     @property

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from engram_py.guidance.context.gate_model import Evidence, evidence_of, informative
 from engram_py.guidance.context.prompt_gate import LookedUp
 from engram_py.memory.observations.values import Observation
@@ -52,16 +50,18 @@ def test_a_rare_word_tells_more_than_one_of_many_rows_or_a_guess() -> None:
     assert found[0] > max(found[1:])
 
 
-@pytest.mark.parametrize("more", [{"named": 0.5}, {"cosine": 0.6}])
-def test_a_title_that_was_asked_and_a_near_meaning_speak_for_a_row(more: dict[str, float]) -> None:
-    without = {"cosine": 0.0} if "cosine" in more else {}
-    plain, better = likely("quorum", WORDS, row(1, WORDS, 0, **without), row(2, WORDS, 0, **more))
+def test_a_title_that_was_asked_speaks_for_its_row() -> None:
+    plain, better = likely("quorum", WORDS, row(1, WORDS, 0), row(2, WORDS, 0, named=0.5))
     assert better > plain
 
 
-def test_a_meaning_without_a_word_in_common_gives_and_names_nothing() -> None:
-    found = looked_up("why do we elect leaders?", WORDS, row(1, WORDS, cosine=0.9))
-    assert (found.likely(), found.pointed()) == ([], [])
+def test_a_near_meaning_counts_for_what_the_words_do_not_tell_and_alone_names_a_row_that_it_does_not_give() -> None:
+    far, near = likely("quorum", WORDS, row(1, WORDS, 0, cosine=0.0), row(2, WORDS, 0, cosine=0.6))
+    assert near > far
+    whole, nearer = likely("q", WORDS, row(1, WORDS, 0, 1, 2, 3, cosine=0.0), row(2, WORDS, 0, 1, 2, 3, cosine=0.6))
+    assert nearer == whole
+    found = looked_up("elect leaders", WORDS, row(1, WORDS, cosine=0.7), row(2, WORDS, cosine=0.2))
+    assert (found.likely(), [one.id for one in found.pointed()]) == ([], [1])
 
 
 def test_a_question_is_likelier_to_need_a_row_than_an_order_that_names_the_place() -> None:
