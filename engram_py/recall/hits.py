@@ -25,7 +25,7 @@ from engram_py.memory.sessions import citations
 from engram_py.memory.sessions.citations import citation_factor
 from engram_py.recall.preview import Preview, preview, shares
 from engram_py.recall.reading import term_finder
-from engram_py.recall.retrieval import TAIL, Retrieved, goal_of, is_listed
+from engram_py.recall.retrieval import Retrieved, goal_of, is_listed
 from engram_py.recall.score import Scored
 from engram_py.recall.values import DocumentHit, Hit, Numbers
 
@@ -286,12 +286,14 @@ def _line_chars(one: RankedRow, anchors: Sequence[AnchorState]) -> int:
 
 def _newer_first(ranked: list[RankedRow], newer: Mapping[int, int]) -> list[RankedRow]:
     """Return the rows with the ``newer`` of two that may contradict each other, by the id of the older, before it and
-    with a note; where it has half of the older one's score or more."""
+    with a note; where it holds as much of the question."""
     found = list(ranked)
     for older, new in newer.items():
         places = {one.row.id: at for at, one in enumerate(found)}
-        if new in places and found[places[new]].score >= TAIL * found[places[older]].score:
-            row, old = found[places[new]], found[places[older]]
+        if new not in places:
+            continue
+        row, old = found[places[new]], found[places[older]]
+        if row.scored.coverage >= old.scored.coverage:
             found.remove(row)
             note = RelationNote("contested", older, old.row.title)
             known = any(one.id == older for one in row.relations)
