@@ -25,7 +25,7 @@ from engram_py.memory.sessions import citations
 from engram_py.memory.sessions.citations import citation_factor
 from engram_py.recall.preview import Preview, preview, shares
 from engram_py.recall.reading import term_finder
-from engram_py.recall.retrieval import Retrieved, goal_of, is_listed
+from engram_py.recall.retrieval import JUDGED, Retrieved, goal_of, is_listed
 from engram_py.recall.score import Scored
 from engram_py.recall.values import DocumentHit, Hit, Numbers
 
@@ -208,7 +208,8 @@ class Hits:
         if stale_only:
             stale = {row for row, anchors in states.items() if any(anchor.stale for anchor in anchors)}
             ranked = [one for one in ranked if one.row.state(now) != "active" or one.row.id in stale]
-        scores = _shown_scores(ranked[:limit])
+        shown = _shown(ranked[:limit])
+        ranked, scores = [one for one, _ in shown], [score for _, score in shown]
         chars = [snippet_chars or 0] * len(scores)
         if snippet_chars is None:
             chars = _passage_chars(ranked, scores, states, taken)
@@ -252,15 +253,18 @@ def _hit(one: RankedRow, score: float, passage: Preview, state: str) -> Hit:
     )
 
 
-def _shown_scores(ranked: Sequence[RankedRow]) -> list[float]:
-    """Return the scores to show of the hits before the tail: none is above the one before, and named rows and the first
-    by its words have 1."""
+def _shown(ranked: Sequence[RankedRow]) -> list[tuple[RankedRow, float]]:
+    """Return the hits before the tail with the scores to show: none is above the one before, and named rows and the
+    first by its words have 1. What has nothing but the words of its neighbours is held to what is asked of the tail."""
     best = next((one.score for one in ranked if one.scored.relevance), 1.0) or 1.0
-    scores: list[float] = []
+    shown: list[tuple[RankedRow, float]] = []
     for one in ranked:
-        before = scores[-1] if scores else 1.0
-        scores.append(min(before, one.score / best) if one.scored.relevance else before)
-    return [score for at, score in enumerate(scores) if is_listed(at, score)]
+        before = shown[-1][1] if shown else 1.0
+        score = min(before, one.score / best) if one.scored.relevance else before
+        is_told = bool(one.scored.words) or one.scored.meaning is not None or not one.scored.relevance
+        if is_listed(len(shown) if is_told else JUDGED, score):
+            shown.append((one, score))
+    return shown
 
 
 def _passage_chars(
