@@ -25,7 +25,7 @@ from engram_py.memory.sessions import citations
 from engram_py.memory.sessions.citations import citation_factor
 from engram_py.recall.preview import Preview, preview, shares
 from engram_py.recall.reading import term_finder
-from engram_py.recall.retrieval import JUDGED, Retrieved, goal_of, is_listed
+from engram_py.recall.retrieval import JUDGED, TAIL, Retrieved, goal_of, is_listed
 from engram_py.recall.score import Scored
 from engram_py.recall.values import DocumentHit, Hit, Numbers
 
@@ -290,14 +290,14 @@ def _line_chars(one: RankedRow, anchors: Sequence[AnchorState]) -> int:
 
 def _newer_first(ranked: list[RankedRow], newer: Mapping[int, int]) -> list[RankedRow]:
     """Return the rows with the ``newer`` of two that may contradict each other, by the id of the older, before it and
-    with a note; where it holds as much of the question."""
+    with a note; where it holds as much of the question, and has half of its score."""
     found = list(ranked)
     for older, new in newer.items():
         places = {one.row.id: at for at, one in enumerate(found)}
         if new not in places:
             continue
         row, old = found[places[new]], found[places[older]]
-        if row.scored.coverage >= old.scored.coverage:
+        if row.scored.coverage >= old.scored.coverage and row.score >= TAIL * old.score:
             found.remove(row)
             note = RelationNote("contested", older, old.row.title)
             known = any(one.id == older for one in row.relations)

@@ -10,6 +10,7 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -167,7 +168,8 @@ def test_the_figures_of_a_set_count_what_was_empty_or_refused() -> None:
 def test_parts_are_reported_and_answers_to_foreign_questions_and_new_sets_judged() -> None:
     assert by_part([answer(["a"], ["a"], "en"), answer([], ["a"], "es")]) == {"en": 1, "es": 0}
     assert by_part([answer(["a"], ["a"], "en")]) == {}
-    assert answered([answer(["x"], ["a"]), answer([], ["a"])]) == 0.5
+    quoted = replace(answer(["x"], ["a"]), quoted=("x",))
+    assert answered([quoted, answer(["x"], ["a"])]) == 0.5
     before = {"made-up": {"answered": 0.1}}
 
     assert judge({"made-up": {"answered": 0.12}}, before) == ["made-up: answered went from 0.100 to 0.120"]

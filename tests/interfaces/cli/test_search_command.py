@@ -90,7 +90,7 @@ def test_why_shows_what_the_hook_shows(saved: Run, start: Start) -> None:
     assert "[#1] Chose short tokens" in found["given"]
     assert "mem_get_observation" in found["given"]
     assert (found["reason"], found["looked_in"]) == (None, "memories")
-    assert [hit["id"] for hit in found["search"]["results"]] == [1]
+    assert found["search"]["results"][0]["id"] == 1
     assert hook(start, PROMPT, "s-1").strip() == found["given"]
 
 

@@ -31,7 +31,9 @@ def furnished(run: Run) -> None:
     [
         pytest.param(["search", "access", "token"], r"id +type +age +memory", "Fixed 令牌", id="search"),
         pytest.param(["search", "access", "token", "--all"], r"id +type +age +project +memory", "#4", id="search-all"),
-        pytest.param(["search", "access", "--explain"], r"hit +score +bm25 +neighbours", "recency", id="explain"),
+        pytest.param(
+            ["search", "access", "--explain"], r"hit +score +passage +whole +neighbours", "recency", id="explain"
+        ),
         pytest.param(["list", "--all"], r"id +type +age +project +memory", "Fixed 令牌", id="list"),
         pytest.param(["projects"], r"project +observations +sessions +prompts +active +also", "widgets", id="projects"),
         pytest.param(["sessions", "--all"], r"last active +started +state +kept", "claude-", id="sessions"),

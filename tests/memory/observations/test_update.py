@@ -163,8 +163,8 @@ def test_what_expires_is_shown_unasked_until_that_day_is_over(app: Engram, clock
 
 def test_of_two_equals_the_salient_one_stands_first(app: Engram) -> None:
     fill(app)
-    risen = kept(app, "The retry queue lives in redis.", title="Place")
-    equal = kept(app, "The retry queue lives in kafka.", title="Place")
+    risen = kept(app, "The retry queue lives in redis.", title="Place", type="passive")
+    equal = kept(app, "The retry queue lives in kafka.", title="Place", type="passive")
     app.observations.update(risen, Change(salience=1))
     assert ids(app, "retry queue lives") == [risen, equal]
 

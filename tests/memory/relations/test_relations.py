@@ -28,7 +28,8 @@ def notes(app: Engram, observation_id: int) -> list[tuple[str, int | None, bool]
 def test_a_pair_that_nobody_judged_or_that_does_not_conflict_labels_neither(app: Engram) -> None:
     old, new = pair(app)
     assert notes(app, old.id) == notes(app, new.id) == []
-    assert all(hit.relations == () for hit in app.search("storage").results)
+    asked = {hit.id: [(note.label, note.id) for note in hit.relations] for hit in app.search("storage").results}
+    assert asked == {new.id: [("contested", old.id)], old.id: []}  # a search says that the newer is in question
     app.relations.judge(new.candidates[0].judgment_id, "not_conflict")
     assert notes(app, old.id) == notes(app, new.id) == []
     assert app.relations.pending() == ()
