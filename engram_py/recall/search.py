@@ -92,17 +92,19 @@ class Search:
         explain: bool = False,
         snippet_chars: int | None = None,
         recorded: bool = True,
+        documents: bool | None = None,
         sort: str | None = None,
     ) -> Results:
         """Return the best matches, at most ``limit`` (1..20, by default that of ``.engram.json``, else 10), best first.
 
         ``match_mode="all"`` puts rows that hold every word in one passage before the others. Where no row has a word of
-        the query or lies near it in meaning, ``silence`` says why there is nothing. Behind the fifth, rows that score
-        less than half of the best are left out. The answer holds about 600 tokens of passages, most of them from the
-        best hits; ``snippet_chars`` asks for as many of each instead. A search that is not ``recorded`` counts no use
-        and asks no documents. ``sort`` orders the same rows by ``recency`` or ``salience``. The query may hold
-        ``"phrases"``, ``-word`` and filters (``query.py``). A personal search that names no project reads every
-        project.
+        the query or lies near it in meaning, ``silence`` says why there is nothing. Of the first five rows, those that
+        score less than a quarter of the best are left out, behind them those with less than half, as are rows with
+        nothing but words of their neighbours. The answer holds about 600 tokens of passages, most of them from the
+        best hits; ``snippet_chars`` asks for as many of each instead. A search that is not ``recorded`` counts no use,
+        and asks no ``documents`` unless told to. ``sort`` orders the same rows by ``recency`` or ``salience``. The
+        query may hold ``"phrases"``, ``-word`` and filters (``query.py``). A personal search that names no project
+        reads every project.
 
         Raises EmptyQueryError when query, type and scope are blank, InvalidArgumentError for an unknown argument.
         """
@@ -123,14 +125,15 @@ class Search:
         found, ranked = self._found(request)
         stale_only = scope_filter.stale
         ranked = ranked if stale_only else ranked[:limit]
-        documents = self._from_documents(request, found, ranked) if recorded else ()
-        taken = sum(len(one.snippet) for one in documents)
+        asks_documents = recorded if documents is None else documents
+        passages = self._from_documents(request, found, ranked) if asks_documents else ()
+        taken = sum(len(one.snippet) for one in passages)
         hits = self._hits.hits(
             found, ranked, limit=limit, stale_only=stale_only, snippet_chars=snippet_chars, taken=taken
         )
-        hits, documents = on_one_scale(hits, found.strength(ranked[0].score) if ranked else 0.0, documents)
+        hits, passages = on_one_scale(hits, found.strength(ranked[0].score) if ranked else 0.0, passages)
         hits = sorted_by(hits, ranked, sort)
-        silence = None if hits or documents else explain_no_results(self._store, parsed, found, scope_filter)
+        silence = None if hits or passages else explain_no_results(self._store, parsed, found, scope_filter)
         if silence is not None and recorded and self._has_archived(request, found):
             silence = replace(silence, reason=reason("only_archived"), unknown=(), elsewhere=())
         if recorded:
@@ -146,9 +149,9 @@ class Search:
             warnings=(*clamped, *scope_filter.notes, *scope_notes, *notes),
             explain=_explain(request, found, hits, ranked, started) if explain else None,
             silence=silence,
-            unknown=_unknown(found, documents) if hits or documents else (),
+            unknown=_unknown(found, passages) if hits or passages else (),
             sort=sort,
-            documents=documents,
+            documents=passages,
         )
 
     def prompts(

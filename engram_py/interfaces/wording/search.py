@@ -217,7 +217,7 @@ def sections(value: Results) -> list[TableSection]:
 
 def head(value: Results, door: Door) -> list[str]:
     """Return what was found, in a line, or why there is nothing."""
-    return [f"{match_count(value)}."] if value.results else nothing(value, door)
+    return [f"{match_count(value)}."] if value.results or value.documents else nothing(value, door)
 
 
 def foot(explain: Explain) -> str:

@@ -86,6 +86,16 @@ def test_a_search_finds_what_the_tool_finds_and_says_why(app: Engram, visitor: V
     assert ", ".join(numbers.words) in seen.text
 
 
+def test_a_search_shows_what_the_repositorys_documents_say(app: Engram, folder: Path, visitor: Visitor) -> None:
+    subprocess.run(["git", "init", "--quiet", str(folder)], check=True)
+    (folder / "docs").mkdir()
+    (folder / "docs" / "queue.md").write_text("# Queue\n\nJobs wait in PostgreSQL, because it was there.\n")
+    app.documents.update()
+    seen = visitor.look("/ui/?q=where+do+jobs+wait")
+    assert "docs/queue.md:3" in seen.text
+    assert "Jobs wait in PostgreSQL" in seen.text
+
+
 def test_an_empty_answer_explains_itself_as_the_tool_does(app: Engram, visitor: Visitor) -> None:
     save(app, "Tea", "The tea is on the second shelf.")
     seen = visitor.look("/ui/?q=zeppelin")

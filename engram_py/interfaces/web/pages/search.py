@@ -46,6 +46,7 @@ def search_page(visit: Visit) -> Shown:
             limit=_HITS,
             explain=True,
             recorded=False,
+            documents=True,
         )
     except InvalidInputError as exc:  # said above the form that it was typed into
         return Shown("search.html", values | {"error": exc}, status=400)
