@@ -32,18 +32,19 @@ from engram_py.recall.terms import ProjectRows, look_up, word_terms
 from engram_py.recall.values import LadderStep, Related, Text
 
 # The best by their own words, whose neighbours are looked at; of all of these, whose text is read; and how many rows
-# are asked about for the first. Recall at 10 of five sets: 40 and 24 .611, 60 and 40 .621, in the same time.
+# are asked about for the first. Recall at 5 of six sets: 60 and 40 .659, 100 and 40 .666.
 BEST = 100
 READ = 40
 _POOL = 400
 # A text seldom gains more than this by its best passage and its common words, so that rows whose index alone says less
-# are not read once ten are better.
-GAIN, _FIRST, _AT_ONCE = 1.25, 10, 12
+# are not read once as many are better as a search may show.
+GAIN, _MOST_SHOWN, _AT_ONCE = 1.25, 20, 12
 # Where half of the question stands in no passage, its words may be written as one.
 _HALF = 0.5
 # Whether a row that may be shown has a word is asked of its newest rows, then of more, then of all.
 _ASKED_ABOUT = (10, 200, None)
 _MOST_SUBSTITUTED = 4
+# The first hits, and as many lines of what came near to being given.
 JUDGED = 5
 # Of the first hits, one with less than a quarter of the best score is left out, behind them one with less than half.
 HEAD, TAIL = 0.25, 0.5
@@ -85,8 +86,7 @@ class Retrieved(Generic[T]):
 
     ``replaced`` are the rows whose words were found, by the id of what replaced them; ``hidden`` the ids of those whose
     replacement was filtered away, each with it. ``filtered_away`` counts rows with the words that no filter lets
-    through. ``size`` is how many rows the index has. ``days`` are those that the question names, unless their words
-    stayed words.
+    through. ``days`` are those that the question names, unless their words stayed words.
     """
 
     scored: Sequence[Scored] = ()
@@ -94,7 +94,6 @@ class Retrieved(Generic[T]):
     terms: Sequence[Term] = ()
     rungs: tuple[LadderStep, ...] = ()
     notes: tuple[Reason, ...] = ()
-    size: int = 0
     filtered_away: int = 0
     replaced: Mapping[int, T] = field(default_factory=dict)
     hidden: Mapping[int, int] = field(default_factory=dict)
@@ -239,21 +238,21 @@ class _Retrieval(Generic[T]):
         sessions = {row: text.group for row, text in loaded.items()}
         set_relevance(scored, sessions)
         # Without a word of its own in any, the words stand in the frames of summaries.
-        told = (
-            [one for one in scored.values() if one.relevance > 0] if any(one.own > 0 for one in scored.values()) else []
-        )
-        ranked = sorted(told, key=lambda one: (-one.relevance, -one.id))
-        found = Retrieved(ranked, loaded, terms, size=self._index.rows, filtered_away=filtered_away)
+        told = scored.values() if any(one.own > 0 for one in scored.values()) else ()
+        ranked = sorted([one for one in told if one.relevance > 0], key=lambda one: (-one.relevance, -one.id))
+        found = Retrieved(ranked, loaded, terms, filtered_away=filtered_away)
         return with_replacements(found, visible)
 
     def _read(self, scored: Mapping[int, Scored], sizes: Mapping[int, Length], reader: Reader) -> dict[int, T]:
-        """Read the texts of ``scored``, best first, until no other is likely among the first ten; return the rows."""
+        """Read the texts of ``scored``, best first, until no other is likely to be shown; return the rows."""
         most, left = round(READ * self._visible.share), list(scored.values())
         rows: dict[int, T] = {}
         read: list[float] = []
         while left and len(rows) < most:
-            if len(read) >= _FIRST and GAIN * (left[0].whole + left[0].lent) < sorted(read, reverse=True)[_FIRST - 1]:
-                break
+            if len(read) >= _MOST_SHOWN:
+                least = sorted(read, reverse=True)[_MOST_SHOWN - 1]
+                if GAIN * (left[0].whole + left[0].lent) < least:
+                    break
             part, left = left[:_AT_ONCE], left[_AT_ONCE:]
             loaded = self._visible.load([one.id for one in part])
             more = lengths(self._store, loaded.keys() - sizes.keys())
