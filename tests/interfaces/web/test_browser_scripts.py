@@ -169,7 +169,7 @@ def test_a_search_replaces_its_results_and_goes_back_without_losing_them(place: 
     until(lambda: browser.address.endswith("/ui/?q=tea"))
     until(lambda: "Where the coffee is" in browser.text)
     browser.keys("j", "w")
-    assert "nearness of the words" in browser.text
+    assert "its best passage" in browser.text
     assert place.refusals() == []
 
 

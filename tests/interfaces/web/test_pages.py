@@ -261,7 +261,7 @@ def test_the_timeline_leaves_none_out_between_those_it_shows(app: Engram, visito
 def test_every_command_that_a_page_names_is_one(app: Engram, visitor: Visitor, worked: str) -> None:
     app.save(Draft("Tea", "Now with a 'quoted' $(part)", topic_key="tea/place"))
     app.save(Draft("Tea", "On the third shelf, as a new text", topic_key="tea/place"))
-    paths = [*PAGES, "/ui/?q=-tea%20%27;%20rm%20x&type=note&scope=project&match=any", "/ui/?q=tea&project=widgets",
+    paths = [*PAGES, "/ui/?q=-tea%20%27;%20rm%20x&type=note&scope=project&match=all", "/ui/?q=tea&project=widgets",
              "/ui/memory/1", "/ui/memory/3", "/ui/memory/1/edit", "/ui/session?id=s1",
              "/ui/worth?days=30&project=widgets", "/ui/ask?project=widgets&prompt=--json%20%24(x)",
              "/ui/ask?project=widgets"]  # fmt: skip
