@@ -38,7 +38,7 @@ READ = 40
 _POOL = 400
 # A text seldom gains more than this by its best passage and its common words, so that rows whose index alone says less
 # are not read once as many are better as a search may show.
-GAIN, _MOST_SHOWN, _AT_ONCE = 1.25, 20, 12
+GAIN, _MOST_SHOWN, _AT_ONCE = 1.5, 20, 12
 # Where half of the question stands in no passage, its words may be written as one.
 _HALF = 0.5
 # Whether a row that may be shown has a word is asked of its newest rows, then of more, then of all.

@@ -24,7 +24,7 @@ def row(number: int, terms: list[Term], *held: int, named: float = 0.0, cosine: 
 
 
 def looked_up(prompt: str, terms: list[Term], *rows: Scored) -> LookedUp:
-    found: Retrieved[Observation] = Retrieved(rows, terms=terms, size=TOTAL)
+    found: Retrieved[Observation] = Retrieved(rows, terms=terms)
     return LookedUp(found, evidence_of(found, prompt, parse_query(prompt)))
 
 
