@@ -83,7 +83,7 @@ def main() -> int:
 
 # The columns of the table, and the figures of a set.
 COLUMNS = {
-    "R@5": "recall@5", "R@1": "recall@1", "silent": "empty", "gold under answers": "sure",
+    "R@5": "recall@5", "R@1": "recall@1", "silent": "empty", "with a passage": "quoted@5",
     "foreign answered": "foreign answered", "p50 ms": "p50_ms",
 }  # fmt: skip
 
