@@ -25,7 +25,7 @@ from engram_py.memory.sessions import citations
 from engram_py.memory.sessions.citations import citation_factor
 from engram_py.recall.preview import Preview, preview, shares
 from engram_py.recall.reading import term_finder
-from engram_py.recall.retrieval import JUDGED, TAIL, Retrieved, goal_of, is_listed
+from engram_py.recall.retrieval import LENT, TAIL, Retrieved, goal_of, is_listed
 from engram_py.recall.score import Scored
 from engram_py.recall.values import DocumentHit, Hit, Numbers
 
@@ -255,14 +255,14 @@ def _hit(one: RankedRow, score: float, passage: Preview, state: str) -> Hit:
 
 def _shown(ranked: Sequence[RankedRow]) -> list[tuple[RankedRow, float]]:
     """Return the hits before the tail with the scores to show: none is above the one before, and named rows and the
-    first by its words have 1. What has nothing but the words of its neighbours is held to what is asked of the tail."""
+    first by its words have 1. What has nothing but the words of its neighbours needs three fifths of the best score."""
     best = next((one.score for one in ranked if one.scored.relevance), 1.0) or 1.0
     shown: list[tuple[RankedRow, float]] = []
     for one in ranked:
         before = shown[-1][1] if shown else 1.0
         score = min(before, one.score / best) if one.scored.relevance else before
         is_told = bool(one.scored.words) or one.scored.meaning is not None or not one.scored.relevance
-        if is_listed(len(shown) if is_told else JUDGED, score):
+        if is_listed(len(shown), score) if is_told else score >= LENT:
             shown.append((one, score))
     return shown
 

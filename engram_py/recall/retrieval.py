@@ -47,7 +47,8 @@ _MOST_SUBSTITUTED = 4
 # The first hits, and as many lines of what came near to being given.
 JUDGED = 5
 # Of the first hits, one with less than a quarter of the best score is left out, behind them one with less than half.
-HEAD, TAIL = 0.25, 0.5
+# Words of neighbours and a share of the session alone reach half of a short best one, so that these need more.
+HEAD, TAIL, LENT = 0.25, 0.5, 0.6
 # A line of what came near is of 25 tokens, with its handle.
 _LINE_CHARS = 90
 

@@ -99,12 +99,12 @@ class Search:
 
         ``match_mode="all"`` puts rows that hold every word in one passage before the others. Where no row has a word of
         the query or lies near it in meaning, ``silence`` says why there is nothing. Of the first five rows, those that
-        score less than a quarter of the best are left out, behind them those with less than half, as are rows with
-        nothing but words of their neighbours. The answer holds about 600 tokens of passages, most of them from the
-        best hits; ``snippet_chars`` asks for as many of each instead. A search that is not ``recorded`` counts no use,
-        and asks no ``documents`` unless told to. ``sort`` orders the same rows by ``recency`` or ``salience``. The
-        query may hold ``"phrases"``, ``-word`` and filters (``query.py``). A personal search that names no project
-        reads every project.
+        score less than a quarter of the best are left out, behind them those with less than half, and with less than
+        three fifths those that have nothing but words of their neighbours. The answer holds about 600 tokens of
+        passages, most of them from the best hits; ``snippet_chars`` asks for as many of each instead. A search that is
+        not ``recorded`` counts no use, and asks no ``documents`` unless told to. ``sort`` orders the same rows by
+        ``recency`` or ``salience``. The query may hold ``"phrases"``, ``-word`` and filters (``query.py``). A personal
+        search that names no project reads every project.
 
         Raises EmptyQueryError when query, type and scope are blank, InvalidArgumentError for an unknown argument.
         """

@@ -8,7 +8,7 @@ import pytest
 
 from engram_py import Engram
 from engram_py.base.reasons import reason
-from engram_py.recall import retrieval, terms
+from engram_py.recall import hits, terms
 from engram_py.recall.values import Explain
 from tests.recall.searching import ids, kept
 from tests.support import FakeClock
@@ -46,7 +46,7 @@ ASKING = ("Why does the retry queue drain on restart?", "Retry queue drains on r
 @pytest.fixture
 def generous(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows that have nothing but what was lent are shown however far they are behind."""
-    monkeypatch.setattr(retrieval, "HEAD", 0.0)
+    monkeypatch.setattr(hits, "LENT", 0.0)
 
 
 def asking(app: Engram, project: str = "widgets") -> list[int]:
