@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
+from itertools import islice
 from sqlite3 import Connection
 from typing import Any
 
@@ -196,7 +197,8 @@ class DocumentSearch:
         placed = self._placed(retrieved, collections, limit)
         best = max((passage.score for passage in placed), default=0.0) or 1.0
         placed = [replace(one, score=one.score / best) for one in placed]
-        return retrieved, self._hits([one for at, one in enumerate(placed) if is_listed(at, one.score)], retrieved)
+        listed = [one for at, one in enumerate(placed) if is_listed(at, one.score)]
+        return retrieved, tuple(self._hits(listed, retrieved))
 
     def beside(
         self, query: Query, collections: Sequence[Collection], strength: float, memories: Sequence[str]
@@ -208,12 +210,9 @@ class DocumentSearch:
         placed = [replace(one, score=retrieved.strength(one.score)) for one in placed]
         least = _LEAST_BESIDE * max([strength, *(one.score for one in placed)])
         texts = [shingles(text) for text in memories]
-        kept = []
-        for hit in self._hits([one for one in placed if one.score >= least], retrieved):
-            words = shingles(f"{hit.title} {hit.snippet}")
-            if not any(alike(words, text, _SAME) for text in texts):
-                kept.append(hit)
-        return tuple(kept[:MOST_BESIDE])
+        strong = [one for one in placed if one.score >= least]
+        told = (hit for hit in self._hits(strong, retrieved) if not _is_said(hit, texts))
+        return tuple(islice(told, MOST_BESIDE))
 
     def _found(
         self,
@@ -236,9 +235,10 @@ class DocumentSearch:
             retrieved = with_vectors(self._vectors, query, retrieved, visible, within=ids, documents=True)
         return _with_whole_documents(retrieved)
 
-    def _hits(self, placed: Sequence[PlacedPassage], retrieved: Retrieved[Passage]) -> tuple[DocumentHit, ...]:
+    def _hits(self, placed: Sequence[PlacedPassage], retrieved: Retrieved[Passage]) -> Iterator[DocumentHit]:
+        """Yield the hits; each is quoted when it is asked for."""
         finder = term_finder(retrieved.terms)
-        return tuple(_hit(self._store, passage, retrieved.terms, finder) for passage in placed)
+        return (_hit(self._store, passage, retrieved.terms, finder) for passage in placed)
 
     def _placed(
         self, retrieved: Retrieved[Passage], collections: Sequence[Collection], limit: int
@@ -258,6 +258,11 @@ class DocumentSearch:
             score = answer.relevance * (PAST if past else 1.0)
             placed[passage.document] = PlacedPassage(answer, passage, document, collection, notes, score)
         return sorted(placed.values(), key=lambda passage: -passage.score)[:limit]
+
+
+def _is_said(hit: DocumentHit, texts: Sequence[frozenset[str]]) -> bool:
+    words = shingles(f"{hit.title} {hit.snippet}")
+    return any(alike(words, text, _SAME) for text in texts)
 
 
 def _with_whole_documents(retrieved: Retrieved[Passage]) -> Retrieved[Passage]:
