@@ -215,7 +215,7 @@ class Hits:
             chars = _passage_chars(ranked, scores, states, taken)
         finder = term_finder(found.terms)
         hits = []
-        for one, score, part in zip(ranked, scores, chars, strict=False):
+        for one, score, part in zip(ranked, scores, chars, strict=True):
             passage = preview(one.row.content, found.terms, finder, limit=part)
             hit = _hit(one, score, passage, one.row.state(now))
             old = found.replaced.get(hit.id)
@@ -271,7 +271,7 @@ def _passage_chars(
     ranked: Sequence[RankedRow], scores: Sequence[float], states: Mapping[int, Sequence[AnchorState]], taken: int
 ) -> list[int]:
     """Return how many characters each passage gets; a text that says the same as a better hit is not shown twice."""
-    lines = sum(_line_chars(one, states.get(one.row.id, ())) for one, _ in zip(ranked, scores, strict=False))
+    lines = sum(_line_chars(one, states.get(one.row.id, ())) for one in ranked)
     room = max(ANSWER_CHARS // 4, ANSWER_CHARS - HEAD_CHARS - taken - lines)
     ids = {one.row.id for one in ranked}
     return shares(scores, [0 if one.like in ids else len(one.row.content) for one in ranked], room)

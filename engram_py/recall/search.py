@@ -139,7 +139,9 @@ class Search:
         if recorded:
             self._usage.surfaced([hit.id for hit in hits])
         types = types_of(type, parsed.filters)
-        notes = answer_notes(self._store, query, parsed, found, scope_filter, ranked[: len(hits)], types=types)
+        shown = {hit.id for hit in hits}
+        by_rank = [one for one in ranked if one.row.id in shown]
+        notes = answer_notes(self._store, query, parsed, found, scope_filter, by_rank, types=types)
         return Results(
             query=parsed.text,
             results=hits,
@@ -149,7 +151,7 @@ class Search:
             warnings=(*clamped, *scope_filter.notes, *scope_notes, *notes),
             explain=_explain(request, found, hits, ranked, started) if explain else None,
             silence=silence,
-            unknown=_unknown(found, passages) if hits or passages else (),
+            unknown=found.unknown if (hits or passages) and len(found.terms) <= MOST_WORDS_ASKED else (),
             sort=sort,
             documents=passages,
         )
@@ -269,14 +271,6 @@ class Search:
             return ()
         said = [f"{one.row.title} {one.row.content}" for one in ranked[: request.limit]]
         return self._documents(query, scope.projects, found.strength(ranked[0].score) if ranked else 0.0, said)
-
-
-def _unknown(found: Retrieved[Observation], documents: Sequence[DocumentHit]) -> tuple[str, ...]:
-    """Return the words that neither a memory nor a shown document has; none of a pasted text, which has many."""
-    if len(found.terms) > MOST_WORDS_ASKED:
-        return ()
-    texts = " ".join(f"{one.title} {one.snippet}" for one in documents).lower()
-    return tuple(word for word in found.unknown if word not in texts)
 
 
 def _explain(
