@@ -55,7 +55,7 @@ class InProcess:
 
         started = time.perf_counter()
         try:
-            found = self.app.searches.search(question.text, project=project, limit=DEPTH)
+            found = self.app.searches.search(question.text, project=project, limit=DEPTH, recorded=False)
         except EngramError:
             return Answer(question, (), time.perf_counter() - started, refused=True)
         elapsed = time.perf_counter() - started
